@@ -1,0 +1,45 @@
+# `make` alone lists what there is. All paths are relative: a clone may lie in a path with blanks.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PY := .venv/bin/python
+JOBS ?= 2
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check fmt demo docs pins clean
+
+help: ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 10
+
+setup: ## Make .venv with everything in it (offline when nothing changed)
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo 'setup: Whilst needs Python 3.11 or newer: make setup PYTHON=/path/to/python3.11' >&2; exit 1; }
+	@"$(PYTHON)" -m monitor.setup.bootstrap
+
+test: setup ## The whole suite, on real Spark, Kafka, Postgres and Chromium (ARGS="-k late")
+	@$(PY) -m tests.services.browser
+	$(PY) -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+
+check: setup ## The quick one: format, lint, types, tests without services, docs
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+	$(PY) -m pytest -n $(JOBS) --dist loadgroup -m "not service" $(ARGS)
+	@test ! -f mkdocs.yml || $(MAKE) --no-print-directory docs
+
+fmt: setup ## Format the code and mend what the linter can
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+demo: setup ## A simulated wind farm, the monitor and the dashboard (DEMO_SECONDS=60 to end by itself)
+	@.venv/bin/whilst demo
+
+docs: setup ## Build the documentation into site/, broken links as errors
+	$(PY) -m mkdocs build --strict --quiet
+
+pins: ## Bring constraints.txt up to pyproject.toml (ARGS=--upgrade for the newest that fit)
+	$(PY) -m uv pip compile pyproject.toml --quiet --all-extras --universal --python-version 3.11 \
+	  --no-annotate --no-header --output-file constraints.txt $(ARGS)
+
+clean: ## Remove .venv, caches and everything else that can be made again
+	rm -rf .venv .cache .whilst .hypothesis .mypy_cache .pytest_cache .ruff_cache site build *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

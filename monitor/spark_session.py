@@ -1,0 +1,73 @@
+"""The one place that makes a Spark session, the same for `whilst run`, benchmarks and tests."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from monitor.setup import jars, java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOG4J = Path(__file__).with_name("log4j2.properties")
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def session(
+    master: str = "local[2]",
+    *,
+    app: str = "whilst",
+    kafka: bool = False,
+    log_file: Path | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """A session on `master`, or the one this process has already.
+
+    With `kafka` the connector is on the class path. What Spark logs goes to `log_file`; without
+    one, its errors alone reach stderr. `conf` has the last word on every setting.
+    """
+    from pyspark.sql import SparkSession
+
+    os.environ["JAVA_HOME"] = str(java.home_for_spark())
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    settings = _settings(master, kafka, log_file) | dict(conf or {})
+    builder = SparkSession.builder.master(master).appName(app)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _settings(master: str, kafka: bool, log_file: Path | None) -> dict[str, str]:
+    settings = {
+        "spark.driver.extraJavaOptions": _log_options(log_file),
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        # Small batches: each partition costs a task and a state store, whatever it holds.
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if master.startswith("local"):
+        # Nothing outside this machine takes part, and its host name may lead nowhere.
+        settings["spark.driver.bindAddress"] = settings["spark.driver.host"] = "127.0.0.1"
+    if kafka:
+        settings["spark.jars"] = ",".join(jar.as_uri() for jar in jars.spark_jars())
+    return settings
+
+
+def _log_options(log_file: Path | None) -> str:
+    options = {"log4j2.configurationFile": _LOG4J.as_uri(), "whilst.log.console": "ERROR"}
+    if log_file is not None:
+        log_file.parent.mkdir(parents=True, exist_ok=True)
+        options["whilst.log.console"] = "OFF"
+        options["whilst.log.file"] = str(log_file.absolute())
+        options["whilst.log.level"] = "WARN"
+    return " ".join(shlex.quote(f"-D{key}={value}") for key, value in options.items())

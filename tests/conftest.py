@@ -1,0 +1,71 @@
+"""Services that tests share. Each starts with the first test that asks for it, once a worker.
+
+What a test asks for marks it (`spark`, `kafka`, `browser`, `postgres`), and any of these marks it
+`service`. A missing part fails the test and says how to get it: nothing is skipped in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+    from pyspark.sql import SparkSession
+
+    from tests.services.kafka import Broker
+
+SERVICES = ("spark", "kafka", "postgres", "browser")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for service in SERVICES:
+            if service in getattr(item, "fixturenames", ()):
+                item.add_marker(service)
+        used = {service for service in SERVICES if item.get_closest_marker(service)}
+        if used:
+            item.add_marker("service")
+        # One worker holds the Spark session and the broker; the other goes on with the rest.
+        if used & {"spark", "kafka"} and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One session for all tests of a worker, with the Kafka connector. Do not stop it."""
+    from monitor.spark_session import session
+
+    made = session("local[2]", app="tests", kafka=True)
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """One broker for all tests of a worker; a test that kills its broker starts its own."""
+    from tests.services.kafka import Broker
+
+    with Broker(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    from tests.services.browser import chromium
+
+    with chromium() as one:
+        yield one
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page in a context of its own: no cookies, no storage of another test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    try:
+        yield context.new_page()
+    finally:
+        context.close()

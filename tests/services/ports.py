@@ -1,0 +1,15 @@
+"""Ports that nothing listens on."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack
+
+
+def free(count: int) -> list[int]:
+    """Held open together while they are chosen, so that they differ."""
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
