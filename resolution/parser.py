@@ -7,9 +7,8 @@ and reading goes on behind it: `parse_partial` gives the tree of all the others.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from importlib.resources import files
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from lark import Lark, Token, Transformer, UnexpectedToken, v_args
 from lark.parsers.lalr_interactive_parser import InteractiveParser
@@ -130,14 +129,14 @@ class _Reading:
                 self._restart()
                 self._take(token)
                 return
-            told = unexpected(token, self._seen, self._parser.accepts())
+            told = unexpected(token, self._seen, _accepted(self._parser))
             self._refuse(token, told)
         except _Refused as refused:
             self._refuse(token, refused.diagnostic)
         else:
             self._seen.append(token)
             if token.type == "END":
-                self._statements.append(self._parser.feed_eof())
+                self._statements.append(_finished(self._parser))
                 self._restart()
 
     def _begins(self, token: Token) -> bool:
@@ -157,14 +156,14 @@ class _Reading:
 
     def _break_off(self) -> None:
         """Tell that the statement has no end; keep it where only the `.` is missing."""
-        accepted = self._parser.accepts()
+        accepted = _accepted(self._parser)
         self._mistakes.append(unfinished(self._seen, accepted))
         if "END" in accepted:
             end = Token.new_borrow_pos("END", ".", self._seen[-1])
             end.start_pos = end.end_pos
             try:
                 self._parser.feed_token(end)
-                self._statements.append(self._parser.feed_eof())
+                self._statements.append(_finished(self._parser))
             except _Refused as refused:
                 self._mistakes.append(refused.diagnostic)
 
@@ -349,4 +348,12 @@ _WORDS = {"UPPER", "LOWER", "UNIT", "STREAM", "DELAY", "RIGID", "QUERY", "FROM"}
 
 
 def _new_parser() -> InteractiveParser:
-    return _BLANK.copy()
+    return cast(InteractiveParser, _BLANK.copy())  # type: ignore[no-untyped-call]
+
+
+def _accepted(parser: InteractiveParser) -> set[str]:
+    return cast("set[str]", parser.accepts())  # type: ignore[no-untyped-call]
+
+
+def _finished(parser: InteractiveParser) -> Statement:
+    return cast(Statement, parser.feed_eof())  # type: ignore[no-untyped-call]

@@ -162,6 +162,8 @@ def _expected(seen: Sequence[Token], accepted: AbstractSet[str]) -> str:
         for terminal, word in _PLAIN.items()
         if terminal in accepted and not (terminal == "FROM" and "LOWER" in accepted)
     )
+    if len(words) > 1 and "LPAR" in accepted:
+        words.remove(_PLAIN["LPAR"])  # `query (`: the keyword as a name, which nobody means
     *most, last = words
     return f"{', '.join(most)} or {last}" if most else last
 
