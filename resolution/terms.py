@@ -94,3 +94,12 @@ def show(term: Term | Time) -> str:
     if isinstance(term, str):
         return term if _NAME.match(term) else json.dumps(term, ensure_ascii=False)
     return str(term)
+
+
+def parse_value(text: str) -> Value:
+    """The constant that `show` printed as `text`."""
+    if text.startswith('"'):
+        return str(json.loads(text))
+    if _NAME.match(text):
+        return text
+    return constant(float(text)) if re.search(r"[.eE]", text) else int(text)

@@ -1,0 +1,199 @@
+"""Comparisons: what decides them, and the difference bounds that time comparisons come to.
+
+A comparison between time terms says `x - y <= k` for variables x, y, or the origin in place of one
+of them. A closed set of such bounds (all shortest paths) answers every question that is asked of
+time comparisons: can they hold, do they imply another, and how late may a time point be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from resolution.terms import Comparison, Operator, Term, Time, Value, Var
+
+Node: TypeAlias = Var | None
+"""A time variable, or None for the origin, time point 0."""
+
+_MIRROR: dict[Operator, Operator] = {
+    "=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=",
+}  # fmt: skip
+
+
+def decide(comparison: Comparison) -> bool | None:
+    """Whether a comparison holds, None where that is not decided yet."""
+    left, operator, right = comparison.left, comparison.operator, comparison.right
+    if isinstance(left, Time):
+        assert isinstance(right, Time)
+        if left.base != right.base:
+            return None
+        return _holds(left.offset, operator, right.offset)
+    assert not isinstance(right, Time)
+    if left == right and isinstance(left, Var):
+        return operator in ("=", "<=", ">=")
+    if isinstance(left, Var) or isinstance(right, Var):
+        return None
+    return _holds(left, operator, right)
+
+
+def _holds(left: Value, operator: Operator, right: Value) -> bool:
+    if isinstance(left, str) != isinstance(right, str):
+        return operator == "!="
+    match operator:
+        case "=":
+            return left == right
+        case "!=":
+            return left != right
+        case "<":
+            return left < right  # type: ignore[operator]
+        case "<=":
+            return left <= right  # type: ignore[operator]
+        case ">":
+            return left > right  # type: ignore[operator]
+        case ">=":
+            return left >= right  # type: ignore[operator]
+
+
+def oriented(comparison: Comparison) -> Comparison:
+    """The one writing of an object comparison: variables before constants, then by name."""
+
+    def rank(term: Term | Time) -> tuple[bool, tuple[object, ...]]:
+        return (not isinstance(term, Var), _by_name(term) if isinstance(term, Var) else ())
+
+    if rank(comparison.right) < rank(comparison.left):
+        return Comparison(comparison.right, _MIRROR[comparison.operator], comparison.left)
+    return comparison
+
+
+def _by_name(node: Node) -> tuple[object, ...]:
+    """T2 before T10."""
+    if node is None:
+        return ()
+    return tuple(int(p) if p.isdigit() else p for p in re.split(r"(\d+)", node.name))
+
+
+def _edges(comparison: Comparison) -> list[tuple[Node, Node, int]]:
+    """A time comparison as bounds (x, y, k): x - y <= k."""
+    left, right = comparison.left, comparison.right
+    assert isinstance(left, Time) and isinstance(right, Time)
+    gap = right.offset - left.offset
+    at_most = (left.base, right.base, gap)
+    at_least = (right.base, left.base, -gap)
+    match comparison.operator:
+        case "<":
+            return [(left.base, right.base, gap - 1)]
+        case "<=":
+            return [at_most]
+        case ">":
+            return [(right.base, left.base, -gap - 1)]
+        case ">=":
+            return [at_least]
+        case "=":
+            return [at_most, at_least]
+        case "!=":
+            raise ValueError("times cannot be compared by !=")
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Time comparisons, closed, together with `every time natural` for the times given."""
+
+    natural: dict[Var, int]
+    """For each variable the least value at which all its times are natural."""
+    closed: dict[tuple[Node, Node], int]
+    """The tightest k of each x - y <= k; a pair that is not there is unbounded."""
+    satisfiable: bool
+
+    @classmethod
+    def of(cls, comparisons: Iterable[Comparison], times: Iterable[Time]) -> Bounds:
+        natural: dict[Var, int] = {}
+        ground = True
+        for time in times:
+            if time.base is None:
+                ground = ground and time.offset >= 0
+            else:
+                natural[time.base] = max(natural.get(time.base, -time.offset), -time.offset)
+        bounds: dict[tuple[Node, Node], int] = {(None, v): -least for v, least in natural.items()}
+        for comparison in comparisons:
+            for x, y, k in _edges(comparison):
+                bounds[x, y] = min(k, bounds.get((x, y), k))
+        _close(bounds)
+        consistent = all(k >= 0 for (x, y), k in bounds.items() if x == y)
+        return cls(natural, bounds, ground and consistent)
+
+    def implies(self, comparison: Comparison) -> bool:
+        """Whether a time comparison holds wherever these bounds do."""
+        return all(self._at_most(x, y) <= k for x, y, k in _edges(comparison))
+
+    def latest(self, time: Time) -> int | None:
+        """The greatest time point that `time` may be, None if there is none."""
+        if time.base is None:
+            return time.offset
+        most = self._at_most(time.base, None)
+        return None if most == _INFINITE else int(most) + time.offset
+
+    def earliest(self, time: Time) -> int:
+        if time.base is None:
+            return time.offset
+        return time.offset - int(min(self._at_most(None, time.base), 0))
+
+    def _at_most(self, x: Node, y: Node) -> float:
+        return 0 if x == y else self.closed.get((x, y), _INFINITE)
+
+    @cached_property
+    def conditions(self) -> tuple[Comparison, ...]:
+        """The same bounds in the one shortest writing, less what every natural time satisfies."""
+        nodes: list[Node] = [None, *sorted(self._variables(), key=_by_name)]
+        leader: dict[Node, Node] = {}
+        found: list[Comparison] = []
+        for node in nodes:
+            for other in leader.values():
+                there, back = self._at_most(node, other), self._at_most(other, node)
+                if there + back == 0:
+                    assert node is not None
+                    leader[node] = other
+                    found.append(Comparison(Time(node, 0), "=", Time(other, int(there))))
+                    break
+            else:
+                leader[node] = node
+        heads = [node for node in nodes if leader[node] is node]
+        for i, x in enumerate(heads):
+            for y in heads[:i]:
+                assert x is not None
+                if self._needed(y, x, heads):
+                    at_least = Time(y, -int(self.closed[y, x]))
+                    found.append(Comparison(Time(x, 0), ">=", at_least))
+                if self._needed(x, y, heads):
+                    found.append(Comparison(Time(x, 0), "<=", Time(y, int(self.closed[x, y]))))
+        return tuple(found)
+
+    def _needed(self, x: Node, y: Node, heads: list[Node]) -> bool:
+        """Whether x - y <= k follows neither from two other bounds nor from being natural."""
+        k = self._at_most(x, y)
+        if k == _INFINITE:
+            return False
+        if x is None and y in self.natural and -k <= self.natural[y]:
+            return False
+        return not any(
+            self._at_most(x, z) + self._at_most(z, y) <= k for z in heads if z not in (x, y)
+        )
+
+    def _variables(self) -> set[Var]:
+        return {node for pair in self.closed for node in pair if node is not None}
+
+
+_INFINITE = float("inf")
+
+
+def _close(bounds: dict[tuple[Node, Node], int]) -> None:
+    nodes = {node for pair in bounds for node in pair}
+    for via in nodes:
+        into = [(x, k) for (x, y), k in bounds.items() if y == via]
+        out = [(y, k) for (x, y), k in bounds.items() if x == via]
+        for x, k in into:
+            for y, more in out:
+                if k + more < bounds.get((x, y), _INFINITE):
+                    bounds[x, y] = k + more

@@ -1,0 +1,78 @@
+"""δ: how long after its time point a fact may arrive.
+
+The δ of a ground atom is that of the most specific `delay` pattern it matches, where a pattern is
+the more specific the more constants it has; among equally specific ones the larger counts. The δ
+of an atom with variables is the largest of its instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from resolution.terms import Atom, Term, Value, Var
+
+Pattern: TypeAlias = tuple[Value | None, ...]
+"""The object fields of a `delay` declaration; None stands for `_`."""
+
+
+@dataclass(frozen=True)
+class Delays:
+    """The delay bounds of a program, in time points."""
+
+    bounds: Mapping[str, Mapping[Pattern, int]]
+    """For each stream its patterns, the declaration itself being the one without constants."""
+    _known: dict[tuple[str, tuple[Term, ...]], int] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    def of(self, atom: Atom) -> int:
+        key = atom.predicate, tuple(map(_unnamed(atom.args), atom.args))
+        if key not in self._known:
+            self._known[key] = max(self._instances(atom))
+        return self._known[key]
+
+    def largest(self, predicate: str) -> int:
+        return max(self.bounds[predicate].values())
+
+    def _instances(self, atom: Atom) -> Iterable[int]:
+        """δ of enough instances of an atom to meet its largest.
+
+        The instances that a pattern decides are all decided by it in its most general one too,
+        which has fresh constants wherever neither pattern nor atom has one.
+        """
+        patterns = self.bounds[atom.predicate]
+        for pattern in patterns:
+            instance = _meet(atom.args, pattern)
+            if instance is not None:
+                yield _most_specific(patterns, instance)
+
+
+def _unnamed(args: tuple[Term, ...]):  # type: ignore[no-untyped-def]
+    """Numbers the variables by their first place, so that atoms alike in shape share an entry."""
+    numbers: dict[Var, Var] = {}
+    return lambda arg: (
+        numbers.setdefault(arg, Var(str(len(numbers)))) if isinstance(arg, Var) else arg
+    )
+
+
+def _meet(args: tuple[Term, ...], pattern: Pattern) -> Pattern | None:
+    bound: dict[Var, Value] = {}
+    for arg, wanted in zip(args, pattern, strict=True):
+        if wanted is None:
+            continue
+        if isinstance(arg, Var):
+            arg = bound.setdefault(arg, wanted)
+        if arg != wanted:
+            return None
+    return tuple(bound.get(arg) if isinstance(arg, Var) else arg for arg in args)
+
+
+def _most_specific(patterns: Mapping[Pattern, int], instance: Pattern) -> int:
+    matching = (
+        (sum(wanted is not None for wanted in pattern), bound)
+        for pattern, bound in patterns.items()
+        if all(w is None or w == v for w, v in zip(pattern, instance, strict=True))
+    )
+    return max(matching)[1]

@@ -1,0 +1,104 @@
+"""The life of every triple: the interval of time points in which it is in `S_τ`.
+
+`S_τ` is a function of what arrived by τ, so the whole stream of answers is known from the facts
+alone, once for all τ. This is the slow way to it, by one incremental step after another; the
+kernel goes the fast one and is checked against this.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from resolution.delays import Delays
+from resolution.incremental import Incremental
+from resolution.premises import PremiseSet
+from resolution.terms import Atom
+from resolution.triples import Triple, by_time, identifier
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """A triple is in `S_τ` for start <= τ < min(end, deadline), where None is never."""
+
+    triple: Triple
+    start: int
+    end: int | None
+    """The τ at which something that arrived put an end to it, None if nothing did."""
+    deadline: int | None
+    reason: str | None
+    """The hypothesis that closes at the deadline."""
+
+    def at(self, tau: int) -> bool:
+        ends = [e for e in (self.end, self.deadline) if e is not None]
+        return self.start <= tau and all(tau < e for e in ends)
+
+
+def moments(
+    premise_sets: Iterable[PremiseSet], delays: Delays, arrived: Mapping[Atom, int]
+) -> Iterator[tuple[int, list[Triple]]]:
+    """Every τ at which `S_τ` changed, with `S_τ`: at arrivals, and at deadlines to the very last."""
+    slices: dict[int, dict[Atom, int]] = defaultdict(dict)
+    for fact, arrival in arrived.items():
+        slices[arrival][fact] = arrival
+    state = Incremental(premise_sets, delays)
+    coming = sorted(slices, reverse=True)
+    while True:
+        deadline = state.next_deadline
+        due = [tau for tau in (deadline, coming[-1] if coming else None) if tau is not None]
+        if not due:
+            return
+        tau = min(due)
+        if coming and coming[-1] == tau:
+            coming.pop()
+        if state.step(tau, slices.get(tau, {})):
+            yield tau, state.answers()
+
+
+def lives(
+    premise_sets: Iterable[PremiseSet], delays: Delays, arrived: Mapping[Atom, int]
+) -> list[Life]:
+    """Every triple that is ever in `S_τ`, with the interval in which it is."""
+    started: dict[str, tuple[int, Triple]] = {}
+    ended: dict[str, int] = {}
+    for tau, answers in moments(premise_sets, delays, arrived):
+        present = {triple.identity: triple for triple in answers}
+        for identity, triple in present.items():
+            started.setdefault(identity, (tau, triple))
+        for identity in started.keys() - present.keys() - ended.keys():
+            ended[identity] = tau
+    found = []
+    for identity, (start, triple) in started.items():
+        deadline, reason = triple.closing(delays) or (None, None)
+        end = ended.get(identity)
+        if end == deadline and all(arrived.get(h) != end for h in triple.hypotheses):
+            end = None
+        found.append(Life(triple, start, end, deadline, reason))
+    return found
+
+
+def row(life: Life, delays: Delays, arrived: Mapping[Atom, int]) -> dict[str, object]:
+    """A life as a row of `resolution.changes.TRIPLES`."""
+    triple = life.triple
+    query = str(triple.premises.query.atom)
+    evidence = by_time(triple.evidence)
+    hypotheses = by_time(triple.hypotheses)
+    return {
+        "triple": identifier(query, triple.identity),
+        "answer_id": identifier(query, triple.answer_identity),
+        "query": triple.premises.query.name,
+        "answer": str(triple.answer),
+        "bindings": json.dumps(triple.bindings, ensure_ascii=False),
+        "premise": triple.premises.number,
+        "evidence": [str(atom) for atom in evidence],
+        "arrivals": [arrived[atom] for atom in evidence],
+        "hypotheses": [str(atom) for atom in hypotheses],
+        "closes": [triple.closes(atom, delays) for atom in hypotheses],
+        "conditions": [str(condition) for condition in triple.conditions],
+        "deadline": life.deadline,
+        "reason": life.reason,
+        "start": life.start,
+        "end": life.end,
+    }

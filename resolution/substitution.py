@@ -1,0 +1,176 @@
+"""Substitutions: applying them, unification of two atoms, and matching of one onto another.
+
+Unification makes two atoms equal; matching makes a pattern equal to a target whose variables stand
+for themselves. Both work on time terms by integer arithmetic: `T+2` and `S-1` unify by `S := T+3`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from resolution.terms import Atom, Comparison, Term, Time, Var
+
+Substitution: TypeAlias = Mapping[Var, Term | Time]
+
+
+def apply_term(term: Term, by: Substitution) -> Term:
+    while isinstance(term, Var) and term in by:
+        bound = by[term]
+        assert not isinstance(bound, Time), f"time bound to object variable {term}"
+        term = bound
+    return term
+
+
+def apply_time(time: Time, by: Substitution) -> Time:
+    while time.base is not None and time.base in by:
+        bound = by[time.base]
+        assert isinstance(bound, Time), f"object bound to time variable {time.base}"
+        time = bound.shifted(time.offset)
+    return time
+
+
+def apply(atom: Atom, by: Substitution) -> Atom:
+    if not by:
+        return atom
+    return Atom(
+        atom.predicate,
+        tuple(apply_term(arg, by) for arg in atom.args),
+        None if atom.time is None else apply_time(atom.time, by),
+    )
+
+
+def apply_comparison(comparison: Comparison, by: Substitution) -> Comparison:
+    if not by:
+        return comparison
+    left, right = (
+        apply_time(side, by) if isinstance(side, Time) else apply_term(side, by)
+        for side in (comparison.left, comparison.right)
+    )
+    return Comparison(left, comparison.operator, right)
+
+
+def unify(goal: Atom, head: Atom, by: Substitution) -> dict[Var, Term | Time] | None:
+    """Extends `by` to a most general unifier, or None.
+
+    Between two variables, the head's is bound to the goal's: the names of the query survive.
+    """
+    if goal.predicate != head.predicate or len(goal.args) != len(head.args):
+        return None
+    unifier = dict(by)
+    for ours, theirs in zip(goal.args, head.args, strict=True):
+        a, b = apply_term(ours, unifier), apply_term(theirs, unifier)
+        if a == b:
+            continue
+        if isinstance(b, Var):
+            unifier[b] = a
+        elif isinstance(a, Var):
+            unifier[a] = b
+        else:
+            return None
+    if goal.time is None or head.time is None:
+        return unifier if goal.time is head.time else None
+    here, there = apply_time(goal.time, unifier), apply_time(head.time, unifier)
+    if here.base == there.base:
+        return unifier if here.offset == there.offset else None
+    if there.base is not None:
+        unifier[there.base] = here.shifted(-there.offset)
+    else:
+        assert here.base is not None
+        unifier[here.base] = there.shifted(-here.offset)
+    return unifier
+
+
+def match(pattern: Atom, target: Atom, by: Substitution) -> dict[Var, Term | Time] | None:
+    """Extends `by` so that it maps `pattern` to `target` exactly, or None.
+
+    `by` binds variables of the pattern only, in one step: those of the target are left alone,
+    even where they have the same names.
+    """
+    if pattern.predicate != target.predicate or len(pattern.args) != len(target.args):
+        return None
+    matcher = dict(by)
+    for mine, theirs in zip(pattern.args, target.args, strict=True):
+        if isinstance(mine, Var):
+            if matcher.setdefault(mine, theirs) != theirs:
+                return None
+        elif mine != theirs:
+            return None
+    return _match_time(pattern.time, target.time, matcher)
+
+
+def _match_time(
+    pattern: Time | None, target: Time | None, matcher: dict[Var, Term | Time]
+) -> dict[Var, Term | Time] | None:
+    if pattern is None or target is None:
+        return matcher if pattern is target else None
+    if pattern.base is None:
+        return matcher if pattern == target else None
+    wanted = target.shifted(-pattern.offset)
+    return matcher if matcher.setdefault(pattern.base, wanted) == wanted else None
+
+
+def instance(atom: Atom, by: Substitution) -> Atom:
+    """The image of an atom under a matcher, which replaces in one step."""
+    args = tuple(by.get(arg, arg) if isinstance(arg, Var) else arg for arg in atom.args)
+    time = None if atom.time is None else _moved(atom.time, by)
+    return Atom(atom.predicate, args, time)  # type: ignore[arg-type]
+
+
+def image(comparison: Comparison, by: Substitution) -> Comparison:
+    """The image of a comparison under a matcher, which replaces in one step."""
+    left, right = (
+        _moved(side, by) if isinstance(side, Time) else by.get(side, side)  # type: ignore[arg-type]
+        for side in (comparison.left, comparison.right)
+    )
+    return Comparison(left, comparison.operator, right)
+
+
+def _moved(time: Time, by: Substitution) -> Time:
+    base = by.get(time.base) if time.base is not None else None
+    if base is None:
+        return time
+    assert isinstance(base, Time)
+    return base.shifted(time.offset)
+
+
+def embeddings(
+    patterns: tuple[Atom, ...], targets: Iterable[Atom], by: Substitution
+) -> Iterator[dict[Var, Term | Time]]:
+    """Every extension of `by` that maps each of `patterns` to one of `targets`."""
+    choices = [(p, [t for t in targets if match(p, t, by) is not None]) for p in patterns]
+    choices.sort(key=lambda choice: len(choice[1]))
+    yield from _embed(choices, 0, dict(by))
+
+
+def _embed(
+    choices: list[tuple[Atom, list[Atom]]], at: int, by: dict[Var, Term | Time]
+) -> Iterator[dict[Var, Term | Time]]:
+    if at == len(choices):
+        yield by
+        return
+    pattern, targets = choices[at]
+    for target in targets:
+        extended = match(pattern, target, by)
+        if extended is not None:
+            yield from _embed(choices, at + 1, extended)
+
+
+def variables(*parts: Atom | Comparison | Time | Term) -> set[Var]:
+    """The variables that occur in atoms, comparisons or terms."""
+    found: set[Var] = set()
+    for part in parts:
+        match part:
+            case Var():
+                found.add(part)
+            case Time(base=Var() as base):
+                found.add(base)
+            case Atom():
+                found.update(arg for arg in part.args if isinstance(arg, Var))
+                if part.time is not None and part.time.base is not None:
+                    found.add(part.time.base)
+            case Comparison():
+                found |= variables(part.left, part.right)
+            case _:
+                pass
+    return found
