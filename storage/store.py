@@ -1,0 +1,103 @@
+"""A store, embedded or external: open it, check its version, and get an engine or URL for a role."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+import psycopg
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
+
+from storage import embedded, schema
+from storage.errors import StoreError, translated
+
+__all__ = ["Store", "home_folder", "open_store"]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """An open store. `name` is how messages call it; it holds no password."""
+
+    name: str
+    embedded: bool
+    _urls: dict[str, str]
+
+    def url(self, role: str = "reader") -> str:
+        """A `postgresql://` URL for `owner`, `writer` or `reader`, for psycopg and for others."""
+        return self._urls[role]
+
+    @contextlib.contextmanager
+    def engine(self, role: str) -> Iterator[Engine]:
+        """A SQLAlchemy engine for the role; errors of the server come out in our words."""
+        made = _engine(self.url(role))
+        try:
+            yield made
+        except (DBAPIError, psycopg.Error) as error:
+            raise translated(error, self.name) or error from error
+        finally:
+            made.dispose()
+
+
+def home_folder() -> Path:
+    """The folder of the embedded store and the checkpoints: WHILST_HOME, else `.whilst` here."""
+    import os
+
+    return Path(os.environ.get("WHILST_HOME") or ".whilst")
+
+
+@contextlib.contextmanager
+def open_store(
+    url: str | None = None, home: Path | None = None, *, prepare: bool = True
+) -> Iterator[Store]:
+    """The store at the URL, or the embedded one of the folder. With `prepare`, tables are made in
+    an empty one, and one of another version is refused."""
+    if url is not None:
+        store = _external(url)
+        _prepare(store, prepare)
+        yield store
+        return
+    home = home_folder() if home is None else home
+    with embedded.using(home) as connection:
+        urls = {role: connection.url(role) for role in embedded.ROLES}
+        store = Store(f"the store in {home}", True, urls)
+        _prepare(store, prepare)
+        yield store
+
+
+def _prepare(store: Store, prepare: bool) -> None:
+    with store.engine("owner") as engine:
+        if prepare:
+            schema.prepare(engine, store.name)
+        else:
+            engine.connect().close()
+
+
+def _external(url: str) -> Store:
+    parts = urlsplit(url)
+    if parts.scheme not in ("postgresql", "postgres"):
+        raise StoreError(
+            f"--store takes a URL like postgresql://user@host/database, not one of {parts.scheme!r}"
+        )
+    name = f"the store at {parts.hostname or 'localhost'}{parts.path}"
+    url = urlunsplit(parts._replace(scheme="postgresql"))
+    reader = _with_options(url, "-c default_transaction_read_only=on")
+    return Store(name, False, {"owner": url, "writer": url, "reader": reader})
+
+
+def _with_options(url: str, options: str) -> str:
+    parts = urlsplit(url)
+    query = dict(parse_qsl(parts.query))
+    query["options"] = f"{query.get('options', '')} {options}".strip()
+    return urlunsplit(parts._replace(query=urlencode(query, quote_via=quote)))
+
+
+def _engine(url: str) -> Engine:
+    # No pool: the parts of whilst that need one connection for long hold it themselves.
+    return create_engine(
+        "postgresql+psycopg://", creator=lambda: psycopg.connect(url), poolclass=NullPool
+    )
