@@ -83,7 +83,7 @@ def _make_venv() -> None:
     elif uv := _uv_on_path():
         subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, VENV], check=True)
     else:
-        raise SetupError("this Python has no venv; on Debian: apt-get install python3-venv")
+        raise SetupError("this Python has no venv", "on Debian: apt-get install python3-venv")
 
 
 def _install(extras: list[str]) -> None:

@@ -75,8 +75,8 @@ def fetch(jar_set: JarSet) -> None:
         for jar in absent:
             if hashlib.sha256((got / jar.file).read_bytes()).hexdigest() != jar.sha256:
                 raise SetupError(
-                    f"{jar.file} is not the file it should be (wrong SHA-256); "
-                    "something between here and the repository changed it"
+                    f"{jar.file} is not the file it should be (wrong SHA-256)",
+                    "look for what changed it on the way here: a proxy, or a mirror",
                 )
         for jar in absent:
             (got / jar.file).replace(folder(jar_set) / jar.file)
@@ -86,8 +86,8 @@ def _present(jar_set: JarSet) -> list[Path]:
     if absent := missing(jar_set):
         broker = " --broker" if jar_set == "kafka" and not in_clone() else ""
         raise SetupError(
-            f"{len(absent)} JVM parts of {jar_set} are missing in {folder(jar_set)} "
-            f"({absent[0].file}…): {setup_command()}{broker}"
+            f"{len(absent)} JVM parts are missing in {folder(jar_set)}: {absent[0].file}…",
+            f"get them: {setup_command()}{broker}",
         )
     return [folder(jar_set) / jar.file for jar in manifest(jar_set)]
 
@@ -113,8 +113,8 @@ def _retrieve(jars: list[Jar], work: Path) -> Path:
         shutil.rmtree(work / ".ivy2", ignore_errors=True)
     tail = "\n".join(said.splitlines()[-15:])
     raise SetupError(
-        f"could not fetch the JVM parts; is the network there? "
-        f"(behind a proxy: set JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=…)\n{tail}"
+        f"could not fetch the JVM parts:\n{tail}\n",
+        "is the network there? Behind a proxy: JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=…",
     )
 
 
@@ -134,7 +134,7 @@ def _ivy_module(jars: list[Jar]) -> str:
 def _ivy() -> Path:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise SetupError("PySpark is not installed: pip install whilst")
+        raise SetupError("PySpark is not installed", "pip install whilst")
     return next((Path(spec.origin).parent / "jars").glob("ivy-*.jar"))
 
 

@@ -53,7 +53,7 @@ def require() -> Java:
     if java is None:
         others = ", ".join(f"{j.version} ({j.source})" for j in installed()) or "none"
         raise SetupError(
-            f"no Java 17 or 21 found (found: {others}); install one, or: pip install 'whilst[java]'"
+            f"no Java 17 or 21 (found: {others})", "install one, or: pip install 'whilst[java]'"
         )
     return java
 

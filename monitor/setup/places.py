@@ -9,7 +9,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class SetupError(Exception):
-    """Something that has to be there is not; the text says what to do about it."""
+    """Something that has to be there is not: what, and what to do about it."""
+
+    def __init__(self, what: str, do: str) -> None:
+        super().__init__(f"{what}; {do}")
+        self.what = what
+        self.do = do
 
 
 def in_clone() -> bool:

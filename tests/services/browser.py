@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, sync_playwright
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+from monitor.setup.doctor import chromium as executable
 
 FLAGS = (
     "--no-sandbox",  # tests may run as root, where Chromium's sandbox refuses to
@@ -23,10 +23,6 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-
-
-def executable() -> str | None:
-    return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 @contextmanager
