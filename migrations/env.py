@@ -7,8 +7,6 @@ from alembic import context
 from storage.models import Base
 
 connection = context.config.attributes["connection"]
-context.configure(
-    connection=connection, target_metadata=Base.metadata, transactional_ddl=True
-)
+context.configure(connection=connection, target_metadata=Base.metadata, transactional_ddl=True)
 with context.begin_transaction():
     context.run_migrations()

@@ -1,14 +1,14 @@
 """What can go wrong with the store, each said in one line that names the next step.
 
-    StoreError
-    ├── StoreDown         nobody answers
-    ├── StoreRefused      wrong password, or no right to do it
-    ├── StoreFull         no room left on its disk
-    ├── StoreReadOnly     a standby, or set to read only
-    ├── WrongVersion      its schema is older or newer than this program
-    ├── NotOurs           a database that holds somebody else's tables
-    ├── EmbeddedFailed    the embedded server could not be made or started
-    └── QueryError        a statement of the user that the store refused
+StoreError
+├── StoreDown         nobody answers
+├── StoreRefused      wrong password, or no right to do it
+├── StoreFull         no room left on its disk
+├── StoreReadOnly     a standby, or set to read only
+├── WrongVersion      its schema is older or newer than this program
+├── NotOurs           a database that holds somebody else's tables
+├── EmbeddedFailed    the embedded server could not be made or started
+└── QueryError        a statement of the user that the store refused
 """
 
 from __future__ import annotations

@@ -172,9 +172,7 @@ class Run(Base):
 class Triple(Base):
     __tablename__ = "triples"
     __table_args__ = (
-        Index(
-            "triples_pending_idx", "run", "deadline", "query", postgresql_where=text("live")
-        ),
+        Index("triples_pending_idx", "run", "deadline", "query", postgresql_where=text("live")),
         {
             "comment": (
                 "Every ⟨θ, E, H, C⟩ that was in S_τ, with the interval in which it was: "
@@ -183,9 +181,7 @@ class Triple(Base):
             "postgresql_partition_by": "LIST (run)",
         },
     )
-    run: Mapped[int] = mapped_column(
-        Integer, primary_key=True, autoincrement=False, comment=_RUN
-    )
+    run: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False, comment=_RUN)
     answer_id: Mapped[UUID] = mapped_column(primary_key=True, comment="its answer θ")
     id: Mapped[UUID] = mapped_column(primary_key=True, comment="hash of query, θ, H and C")
     query: Mapped[str] = mapped_column(comment="predicate of the query")
@@ -214,18 +210,26 @@ class Answer(Base):
     __tablename__ = "answers"
     __table_args__ = (
         _one_of("status", STATUSES),
-        Index("answers_bindings_idx", "bindings", postgresql_using="gin",
-              postgresql_ops={"bindings": "jsonb_path_ops"}),
-        Index("answers_decided_idx", "run", "status", "decided_at", "query",
-              postgresql_where=text("status <> 'pending'")),
+        Index(
+            "answers_bindings_idx",
+            "bindings",
+            postgresql_using="gin",
+            postgresql_ops={"bindings": "jsonb_path_ops"},
+        ),
+        Index(
+            "answers_decided_idx",
+            "run",
+            "status",
+            "decided_at",
+            "query",
+            postgresql_where=text("status <> 'pending'"),
+        ),
         {
             "comment": "Every answer θ with its status now: what its triples add up to.",
             "postgresql_partition_by": "LIST (run)",
         },
     )
-    run: Mapped[int] = mapped_column(
-        Integer, primary_key=True, autoincrement=False, comment=_RUN
-    )
+    run: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False, comment=_RUN)
     id: Mapped[UUID] = mapped_column(primary_key=True, comment="hash of query and θ")
     query: Mapped[str] = mapped_column(comment="predicate of the query")
     answer: Mapped[str] = mapped_column(comment="the answer as text, Malf(wt2, 1)")
@@ -372,9 +376,7 @@ class Batch(Base):
     )
     late: Mapped[int] = mapped_column(server_default=text("0"), comment="late facts")
     rejected: Mapped[int] = mapped_column(server_default=text("0"), comment="rejected events")
-    changes: Mapped[int] = mapped_column(
-        server_default=text("0"), comment="triples put or dropped"
-    )
+    changes: Mapped[int] = mapped_column(server_default=text("0"), comment="triples put or dropped")
     read_ms: Mapped[float | None] = mapped_column(comment="milliseconds to read and route")
     kernel_ms: Mapped[float | None] = mapped_column(comment="milliseconds in the kernel")
     store_ms: Mapped[float | None] = mapped_column(comment="milliseconds in the store")
@@ -452,7 +454,10 @@ class Outbox(Base):
         _one_of("status", ("waiting", "delivered", "dead")),
         UniqueConstraint("endpoint", "webhook_id"),
         Index(
-            "outbox_due_idx", "endpoint", "next_at", "id",
+            "outbox_due_idx",
+            "endpoint",
+            "next_at",
+            "id",
             postgresql_where=text("status = 'waiting'"),
         ),
         Index("outbox_answer_idx", "answer_id"),

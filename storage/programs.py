@@ -68,8 +68,10 @@ def register_run(
     the owner's engine: a new run gets partitions, and its queries typed views.
     """
     with engine.begin() as db:
-        db.execute(text("select pg_advisory_xact_lock(hashtext('whilst'), hashtext(:name))"),
-                   {"name": program.name})
+        db.execute(
+            text("select pg_advisory_xact_lock(hashtext('whilst'), hashtext(:name))"),
+            {"name": program.name},
+        )
         number = _program(db, program)
         values = {
             "program": number,
@@ -81,9 +83,7 @@ def register_run(
             text("select id from runs where program = :program and checkpoint = :checkpoint"),
             values,
         ).scalar()
-        db.execute(
-            text("update runs set current = false where name = :name and current"), values
-        )
+        db.execute(text("update runs set current = false where name = :name and current"), values)
         if run is None:
             run = db.execute(
                 text(

@@ -93,9 +93,7 @@ def _stage(
     staged = 0
     run, batch, part = key
     with psycopg.connect(conninfo) as db, db.cursor() as cursor:
-        cursor.execute(
-            "select pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{table} {key}",)
-        )
+        cursor.execute("select pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{table} {key}",))
         cursor.execute(f"delete from {table} where (run, batch, part) = (%s, %s, %s)", key)
         named = ", ".join(("run", "batch", "part", *columns))
         with cursor.copy(f"copy {table} ({named}) from stdin (format csv)") as copy:
@@ -219,6 +217,7 @@ def _shown(events: Any) -> Any:
     try:
         return pc.cast(events, pa.string())
     except pa.ArrowInvalid:
-        shown = [None if e is None else e.decode("utf-8", "backslashreplace") for e in
-                 events.to_pylist()]
+        shown = [
+            None if e is None else e.decode("utf-8", "backslashreplace") for e in events.to_pylist()
+        ]
         return pa.array(shown, pa.string())

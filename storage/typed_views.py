@@ -148,7 +148,9 @@ def _select(
     for name in _REST:
         table = "t" if name in ("evidence", "hypotheses", "conditions") else "a"
         source = "id" if name == "answer_id" else name
-        columns.append(sql.SQL("{} as {}").format(sql.Identifier(table, source), sql.Identifier(name)))
+        columns.append(
+            sql.SQL("{} as {}").format(sql.Identifier(table, source), sql.Identifier(name))
+        )
         if name in _TIMES and unit is not None:
             instant = _instant(sql.Identifier("a", name), unit)
             columns.append(sql.SQL("{} as {}").format(instant, sql.Identifier(f"{name}_time")))
