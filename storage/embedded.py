@@ -83,7 +83,9 @@ class _Identity:
             cwd="/",
             env={"PATH": os.defpath, "LC_ALL": "C"},
             check=False,
-            **as_user,  # type: ignore[call-overload]
+            user=self.uid if self.foreign else None,
+            group=self.gid if self.foreign else None,
+            extra_groups=[] if self.foreign else None,
         )
 
     def reaches(self, folder: Path) -> bool:

@@ -1,16 +1,16 @@
-"""The tables of the store. Analysts read the views of `storage.views`; these are what is below.
+"""The tables of the store. Analysts read the views that the migrations make; these are below them.
 
-What a run says is in partitions of its own (`triples`, `answers`: one partition a run, made when the
-run is registered), exact for as long as the run lives, and dropped whole. What only grows (`history`,
-`all_late_facts`, `all_rejected_events`, `batches`, `delivery_attempts`) is in partitions of a week
-by wall time, which `whilst db prune` drops. Staging tables are unlogged: a crash empties them, and
-the batch that filled them is replayed.
+What a run says is in partitions of its own (`triples`, `answers`: one partition a run, made when
+the run is registered), exact for as long as the run lives, and dropped whole. What only grows
+(`history`, `all_late_facts`, `all_rejected_events`, `batches`, `delivery_attempts`) is in
+partitions of a week by wall time, which `whilst db prune` drops. Staging tables are unlogged: a
+crash empties them, and the batch that filled them is replayed.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from sqlalchemy import (
@@ -41,6 +41,7 @@ EVENTS = ("pending", "progressed", "confirmed", "refuted", "withdrawn")
 
 
 class Base(DeclarativeBase):
+    # Logs have no key in the database; the ORM is told one in `__mapper_args__`.
     metadata = MetaData(
         naming_convention={
             "pk": "%(table_name)s_pkey",
@@ -50,7 +51,7 @@ class Base(DeclarativeBase):
             "ck": "%(table_name)s_%(constraint_name)s_check",
         }
     )
-    type_annotation_map = {
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
         str: Text,
         int: BigInteger,
         float: Double,
@@ -66,6 +67,10 @@ class Base(DeclarativeBase):
 def _one_of(column: str, values: tuple[str, ...]) -> CheckConstraint:
     listed = ", ".join(f"'{value}'" for value in values)
     return CheckConstraint(f"{column} in ({listed})", name=column)
+
+
+def _key(*columns: Any) -> dict[str, Any]:
+    return {"primary_key": columns}
 
 
 def _now(comment: str) -> Mapped[datetime]:
@@ -97,7 +102,7 @@ class Program(Base):
 
 class Query(Base):
     __tablename__ = "queries"
-    __table_args__ = {"comment": "Queries of each program, in its order."}
+    __table_args__ = ({"comment": "Queries of each program, in its order."},)
     program: Mapped[int] = mapped_column(
         Integer, ForeignKey("programs.id", ondelete="CASCADE"), primary_key=True, comment="program"
     )
@@ -119,7 +124,7 @@ class Query(Base):
 
 class Stream(Base):
     __tablename__ = "streams"
-    __table_args__ = {"comment": "Stream predicates of each program, with their delay bounds."}
+    __table_args__ = ({"comment": "Stream predicates of each program, with their delay bounds."},)
     program: Mapped[int] = mapped_column(
         Integer, ForeignKey("programs.id", ondelete="CASCADE"), primary_key=True, comment="program"
     )
@@ -249,7 +254,7 @@ class Answer(Base):
 
 class Count(Base):
     __tablename__ = "counts"
-    __table_args__ = {"comment": "How many answers each query of a run has in each status, now."}
+    __table_args__ = ({"comment": "How many answers each query of a run has in each status, now."},)
     run: Mapped[int] = mapped_column(
         Integer, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True, comment=_RUN
     )
@@ -261,7 +266,7 @@ class Count(Base):
 
 class Tally(Base):
     __tablename__ = "tallies"
-    __table_args__ = {"comment": "How many answers became what in each hour of wall time."}
+    __table_args__ = ({"comment": "How many answers became what in each hour of wall time."},)
     run: Mapped[int] = mapped_column(
         Integer, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True, comment=_RUN
     )
@@ -282,7 +287,6 @@ class History(Base):
             "postgresql_partition_by": "RANGE (recorded_at)",
         },
     )
-    # A log needs no key of its own, but the ORM does.
     run: Mapped[int] = mapped_column(Integer, comment=_RUN)
     answer_id: Mapped[UUID] = mapped_column(comment="answer")
     triple: Mapped[UUID | None] = mapped_column(comment="triple that came, left or closed last")
@@ -297,7 +301,9 @@ class History(Base):
     batch: Mapped[int | None] = mapped_column(comment="batch that said so; null: the clock alone")
     recorded_at: Mapped[datetime] = _now(_WALL)
 
-    __mapper_args__ = {"primary_key": [run, answer_id, triple, event, tau, recorded_at]}
+    __mapper_args__: ClassVar[dict[str, Any]] = {
+        "primary_key": [run, answer_id, triple, event, tau, recorded_at]
+    }
 
 
 # --- what takes no part in answers -------------------------------------------------------------
@@ -325,7 +331,7 @@ class LateFact(Base):
     batch: Mapped[int] = mapped_column(comment="batch that read it")
     recorded_at: Mapped[datetime] = _now(_WALL)
 
-    __mapper_args__ = {"primary_key": [run, source, place, recorded_at]}
+    __mapper_args__ = _key(run, source, place, recorded_at)
 
 
 class RejectedEvent(Base):
@@ -348,7 +354,7 @@ class RejectedEvent(Base):
     batch: Mapped[int] = mapped_column(comment="batch that read it")
     recorded_at: Mapped[datetime] = _now(_WALL)
 
-    __mapper_args__ = {"primary_key": [run, source, place, recorded_at]}
+    __mapper_args__ = _key(run, source, place, recorded_at)
 
 
 # --- what a run costs --------------------------------------------------------------------------
@@ -391,7 +397,9 @@ class Batch(Base):
 
 class Delay(Base):
     __tablename__ = "delays"
-    __table_args__ = {"comment": "Delays really seen: how many facts of a stream came that late."}
+    __table_args__ = (
+        {"comment": "Delays really seen: how many facts of a stream came that late."},
+    )
     run: Mapped[int] = mapped_column(
         Integer, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True, comment=_RUN
     )
@@ -513,7 +521,7 @@ class DeliveryAttempt(Base):
     latency_ms: Mapped[float | None] = mapped_column(comment="milliseconds to the reply")
     error: Mapped[str | None] = mapped_column(comment="what went wrong, secrets masked")
 
-    __mapper_args__ = {"primary_key": [outbox, attempt, recorded_at]}
+    __mapper_args__ = _key(outbox, attempt, recorded_at)
 
 
 # --- staging and settings ----------------------------------------------------------------------
@@ -548,7 +556,7 @@ class StagedChange(Base):
     start_tau: Mapped[int] = mapped_column(comment="τ at which it entered S_τ")
     end_tau: Mapped[int | None] = mapped_column(comment="τ at which an arrival took it out")
 
-    __mapper_args__ = {"primary_key": [run, batch, id]}
+    __mapper_args__ = _key(run, batch, id)
 
 
 class StagedEvent(Base):
@@ -574,12 +582,12 @@ class StagedEvent(Base):
     time: Mapped[int | None] = mapped_column(comment="late: time point at which it held")
     delay: Mapped[int | None] = mapped_column(comment="late: its delay bound δ")
 
-    __mapper_args__ = {"primary_key": [run, batch, part, place]}
+    __mapper_args__ = _key(run, batch, part, place)
 
 
 class Retention(Base):
     __tablename__ = "retention"
-    __table_args__ = {"comment": "How long what only grows is kept; read by `whilst db prune`."}
+    __table_args__ = ({"comment": "How long what only grows is kept; read by `whilst db prune`."},)
     what: Mapped[str] = mapped_column(primary_key=True, comment="name of the table, or `runs`")
     days: Mapped[int | None] = mapped_column(Integer, comment="days to keep; null: for ever")
 

@@ -1,4 +1,4 @@
-"""Programs and runs in the store: what `monitor` says about a checked program, and a run's number."""
+"""Programs and runs in the store: what `monitor` says of a checked program, and a run's number."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class QueryInfo:
 
 @dataclass(frozen=True, slots=True)
 class StreamInfo:
-    """A stream predicate: fields as (name, type or None), its δ and the largest of its instances."""
+    """A stream predicate: fields as (name, type or None), its δ and the largest of instances."""
 
     name: str
     fields: tuple[tuple[str, str | None], ...]
@@ -165,8 +165,8 @@ def _program(db: Connection, program: ProgramInfo) -> int:
         if queries:
             db.execute(
                 text(
-                    "insert into queries (program, number, name, atom, variables, explained) values "
-                    "(:program, :number, :name, :atom, cast(:variables as jsonb), "
+                    "insert into queries (program, number, name, atom, variables, explained) "
+                    "values (:program, :number, :name, :atom, cast(:variables as jsonb), "
                     "cast(:explained as jsonb))"
                 ),
                 queries,

@@ -91,7 +91,6 @@ def _stage(
     batches: Iterator[pa.RecordBatch],
 ) -> int:
     staged = 0
-    run, batch, part = key
     with psycopg.connect(conninfo) as db, db.cursor() as cursor:
         cursor.execute("select pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{table} {key}",))
         cursor.execute(f"delete from {table} where (run, batch, part) = (%s, %s, %s)", key)

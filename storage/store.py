@@ -1,20 +1,26 @@
-"""A store, embedded or external: open it, check its version, and get an engine or URL for a role."""
+"""A store, embedded or external: open it, check its version, get an engine or URL for a role.
+
+SQLAlchemy and Alembic take a second to load: they come in with the first engine that is asked for,
+or where a store has to be made. `whilst sql` needs neither.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import psycopg
-from sqlalchemy import Engine, create_engine
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import NullPool
 
-from storage import embedded, schema
+from storage import embedded, version
 from storage.errors import StoreError, translated
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
 
 __all__ = ["Store", "home_folder", "open_store"]
 
@@ -34,7 +40,15 @@ class Store:
     @contextlib.contextmanager
     def engine(self, role: str) -> Iterator[Engine]:
         """A SQLAlchemy engine for the role; errors of the server come out in our words."""
-        made = _engine(self.url(role))
+        from sqlalchemy import create_engine
+        from sqlalchemy.exc import DBAPIError
+        from sqlalchemy.pool import NullPool
+
+        url = self.url(role)
+        # No pool: the parts of whilst that need one connection for long hold it themselves.
+        made = create_engine(
+            "postgresql+psycopg://", creator=lambda: psycopg.connect(url), poolclass=NullPool
+        )
         try:
             yield made
         except (DBAPIError, psycopg.Error) as error:
@@ -45,8 +59,6 @@ class Store:
 
 def home_folder() -> Path:
     """The folder of the embedded store and the checkpoints: WHILST_HOME, else `.whilst` here."""
-    import os
-
     return Path(os.environ.get("WHILST_HOME") or ".whilst")
 
 
@@ -70,11 +82,19 @@ def open_store(
 
 
 def _prepare(store: Store, prepare: bool) -> None:
+    try:
+        with psycopg.connect(store.url("owner"), connect_timeout=10) as db:
+            found = version.current(db)
+    except psycopg.Error as error:
+        raise translated(error, store.name) or error from error
+    if not prepare or found == version.head():
+        return
+    if found is not None:
+        raise version.wrong(found, store.name)
+    from storage import schema
+
     with store.engine("owner") as engine:
-        if prepare:
-            schema.prepare(engine, store.name)
-        else:
-            engine.connect().close()
+        schema.prepare(engine, store.name)
 
 
 def _external(url: str) -> Store:
@@ -94,10 +114,3 @@ def _with_options(url: str, options: str) -> str:
     query = dict(parse_qsl(parts.query))
     query["options"] = f"{query.get('options', '')} {options}".strip()
     return urlunsplit(parts._replace(query=urlencode(query, quote_via=quote)))
-
-
-def _engine(url: str) -> Engine:
-    # No pool: the parts of whilst that need one connection for long hold it themselves.
-    return create_engine(
-        "postgresql+psycopg://", creator=lambda: psycopg.connect(url), poolclass=NullPool
-    )

@@ -158,9 +158,9 @@ def url(
 def upgrade(store: StoreOption = None) -> None:
     """Bring the tables of a store to the version of this whilst."""
     with _said():
-        from storage import schema
+        from storage import schema, version
         from storage.store import open_store
 
         with open_store(store, prepare=False) as opened, opened.engine("owner") as engine:
             schema.upgrade(engine)
-            typer.echo(f"{opened.name} has schema version {schema.head()}")
+            typer.echo(f"{opened.name} has schema version {version.head()}")
