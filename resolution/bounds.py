@@ -78,7 +78,8 @@ def _by_name(node: Node) -> tuple[object, ...]:
 def _edges(comparison: Comparison) -> list[tuple[Node, Node, int]]:
     """A time comparison as bounds (x, y, k): x - y <= k."""
     left, right = comparison.left, comparison.right
-    assert isinstance(left, Time) and isinstance(right, Time)
+    assert isinstance(left, Time)
+    assert isinstance(right, Time)
     gap = right.offset - left.offset
     at_most = (left.base, right.base, gap)
     at_least = (right.base, left.base, -gap)

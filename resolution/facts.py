@@ -139,7 +139,7 @@ def typed(value: object, declared: Field) -> Value:
 
 
 def time_point(value: object, unit: int, name: str = "time") -> int:
-    """A time point given as a whole number, or as an ISO 8601 instant that is floored to the unit."""
+    """A time point given as a whole number, or as an ISO 8601 instant, floored to the unit."""
     if isinstance(value, str):
         point = _instant(value, name) // timedelta(milliseconds=unit)
     elif isinstance(value, bool) or not isinstance(value, int | float) or value % 1:

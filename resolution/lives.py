@@ -39,7 +39,7 @@ class Life:
 def moments(
     premise_sets: Iterable[PremiseSet], delays: Delays, arrived: Mapping[Atom, int]
 ) -> Iterator[tuple[int, list[Triple]]]:
-    """Every τ at which `S_τ` changed, with `S_τ`: at arrivals, and at deadlines to the very last."""
+    """Every τ at which `S_τ` changed, with `S_τ`: at arrivals and deadlines, to the very last."""
     slices: dict[int, dict[Atom, int]] = defaultdict(dict)
     for fact, arrival in arrived.items():
         slices[arrival][fact] = arrival

@@ -1,4 +1,4 @@
-"""The premise sets `P_Q` of a query: SLD resolution down to stream atoms, then what is redundant out.
+"""The premise sets `P_Q` of a query: SLD resolution down to stream atoms, less what is redundant.
 
     resolve  ->  condense each  ->  drop what another subsumes
 
@@ -310,7 +310,7 @@ def undecided(comparisons: Iterable[Comparison]) -> tuple[Comparison, ...]:
 def implied(
     comparisons: Iterable[Comparison], bounds: Bounds, objects: frozenset[Comparison]
 ) -> bool:
-    """Whether comparisons follow from time bounds and from the object comparisons that are there."""
+    """Whether comparisons follow from time bounds and the object comparisons that are there."""
     return all(
         bounds.implies(c) if isinstance(c.left, Time) else decide(c) or oriented(c) in objects
         for c in comparisons

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from resolution.bounds import decide
 from resolution.delays import Delays
 from resolution.premises import PremiseSet
-from resolution.substitution import apply, apply_comparison, match
+from resolution.substitution import apply, match
 from resolution.terms import Atom, Term, Time, Var
 from resolution.triples import Triple, smaller
 
@@ -30,14 +30,14 @@ def answers(
     minimal = [
         triple
         for triple in candidates
-        if not any(smaller(other, triple) for other in (*candidates, *sets))
+        if not any(smaller(other, triple) for other in candidates)
         and not any(smaller(premises, triple, or_equal=True) for premises in sets)
     ]
     return one_evidence_each(minimal, arrived)
 
 
 def _supported(premises: PremiseSet, arrived: Mapping[Atom, int]) -> Iterator[Triple]:
-    """Rules 1 and 2: some atoms are matched with facts, and nothing but their variables is bound."""
+    """Rules 1 and 2: some atoms are matched with facts; nothing but their variables is bound."""
 
     def choose(rest: tuple[Atom, ...], by: dict[Var, Term | Time], some: bool) -> Iterator[Triple]:
         if not rest:

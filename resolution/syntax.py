@@ -5,6 +5,7 @@ Nodes compare by what they say, not by where they stand: a span takes no part in
 by `resolution.program`, after `resolution.checks` has found no mistake in it.
 """
 
+# ruff: noqa: RUF009  (a field specifier, not a default that is shared)
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ NOWHERE = Span(0, 0)
 
 
 def _span() -> Span:
-    return field(default=NOWHERE, compare=False, repr=False)  # type: ignore[no-any-return]
+    return field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A length of time, `90s`; `value` is the number as written, `unit` one of ms, s, m, h, d, w."""
+    """A length of time, `90s`: the number as written, and one of ms, s, m, h, d, w."""
 
     value: int
     unit: str

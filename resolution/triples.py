@@ -1,4 +1,4 @@
-"""Triples ⟨θ, E, H, C⟩: what a partly matched premise set is, when it ends, which one is smaller."""
+"""Triples ⟨θ, E, H, C⟩: a partly matched premise set, when it ends, and which one is smaller."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Triple:
 
     @cached_property
     def identity(self) -> str:
-        """A text that is the same for triples which differ in E or in the names of variables only."""
+        """A text that triples share which differ in E or in the names of variables only."""
         return _canonical(self.answer, self.hypotheses, self.conditions)
 
     @cached_property
@@ -150,7 +150,8 @@ def _bindings(query: Atom, answer: Atom) -> Iterator[tuple[str, Value | None]]:
             yield asked.name, None if isinstance(found, Var) else found
     base = query.time.base if query.time is not None else None
     if base is not None and "#" not in base.name:
-        assert query.time is not None and answer.time is not None
+        assert query.time is not None
+        assert answer.time is not None
         known = answer.time.base is None
         yield base.name, answer.time.offset - query.time.offset if known else None
 
