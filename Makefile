@@ -17,13 +17,13 @@ setup: ## Make .venv with everything in it (offline when nothing changed)
 
 test: setup ## The whole suite, on real Spark, Kafka, Postgres and Chromium (ARGS="-k late")
 	@$(PY) -m tests.services.browser
-	$(PY) -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+	$(PY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 check: setup ## The quick one: format, lint, types, tests without services, docs
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy
-	$(PY) -m pytest -n $(JOBS) --dist loadgroup -m "not service" $(ARGS)
+	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "not service" $(ARGS)
 	@test ! -f mkdocs.yml || $(MAKE) --no-print-directory docs
 
 fmt: setup ## Format the code and mend what the linter can

@@ -26,12 +26,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for service in SERVICES:
             if service in getattr(item, "fixturenames", ()):
                 item.add_marker(service)
-        used = {service for service in SERVICES if item.get_closest_marker(service)}
-        if used:
+        if any(item.get_closest_marker(service) for service in SERVICES):
             item.add_marker("service")
-        # One worker holds the Spark session and the broker; the other goes on with the rest.
-        if used & {"spark", "kafka"} and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
