@@ -115,5 +115,5 @@ def setup_jars(
 
 
 def _fail(error: Exception) -> NoReturn:
-    typer.echo(f"whilst: {error}", err=True)
+    typer.echo(f"error: {error}", err=True)
     raise typer.Exit(1)
