@@ -10,6 +10,10 @@ import pytest
 
 from monitor.setup import project
 from monitor.setup.places import SetupError
+from resolution.facts import Arrivals, read_event
+from resolution.premises import premise_sets
+from resolution.program import load
+from resolution.reference import answers
 
 
 def test_it_makes_rules_facts_and_configuration(tmp_path: Path) -> None:
@@ -41,3 +45,29 @@ def test_it_refuses_to_overwrite(tmp_path: Path, kind: str) -> None:
 
 def test_an_empty_folder_may_be_used(tmp_path: Path) -> None:
     assert project.make(tmp_path)
+
+
+def test_the_answers_are_those_that_its_readme_promises() -> None:
+    program = load((project.TEMPLATE / "turbines.rules").read_text())
+    lines = (project.TEMPLATE / "facts.jsonl").read_text().splitlines()
+    arrivals = Arrivals.of((read_event(line, program) for line in lines), program.delays)
+    premises = premise_sets(program, program.queries[0])
+
+    def known(tau: int) -> dict[str, str]:
+        triples = answers(premises, program.delays, arrivals.by(tau), tau)
+        return {str(t.answer): "confirmed" if t.confirmed else "pending" for t in triples}
+
+    assert [known(tau).get("Malf(wt2, 0)") for tau in (0, 1, 2)] == [
+        "pending",
+        "pending",
+        "confirmed",
+    ]
+    assert [known(tau).get("Malf(wt7, 0)") for tau in (1, 4, 5)] == [
+        "pending",
+        "pending",
+        "confirmed",
+    ]
+    assert [known(tau).get("Malf(wt5, 1)") for tau in (4, 5)] == ["pending", None]
+    assert [str(fact.atom) for fact in arrivals.late] == ["Temp(wt5, high, 3)"]
+    last = {str(t.answer): t for t in answers(premises, program.delays, arrivals.by(11), 11)}
+    assert [str(atom) for atom in last["Malf(wt2, 9)"].hypotheses] == ["Temp(wt2, high, 11)"]
