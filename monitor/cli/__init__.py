@@ -14,7 +14,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-_GROUPS = ("language",)
+_GROUPS = ("language", "store", "setup")
 
 for _name in _GROUPS:
     importlib.import_module(f"monitor.cli.{_name}").register(app)
