@@ -36,6 +36,7 @@ _OPERATORS = {
 _NEGATIONS = ("!", "¬", "\\+")
 _NO_NEGATION = "negation is not part of the language yet"
 
+_KEYWORDS = ("UNIT", "STREAM", "DELAY", "RIGID", "QUERY")
 _PLAIN = {
     "LPAR": "`(`",
     "_COMMA": "`,`",
@@ -75,7 +76,7 @@ def _reason(
         case "QUOTED":
             return "a string stands between double quotes", "write `\"` instead of `'`"
         case "MALFORMED":
-            return _malformed(text)
+            return _malformed(text, accepted)
         case "FOREIGN" if text in _NEGATIONS:
             return _NO_NEGATION, None
         case "FOREIGN":
@@ -93,6 +94,8 @@ def _reason(
         hint = "a stream says how late its facts may come; `delay 0` if they never do"
     elif token.type in ("PLUS", "MINUS"):
         hint = "a time is shifted once, with the variable first: `T+1`, `T-10m`"
+    elif len(seen) > 1 and seen[0].type in _KEYWORDS and seen[1].type == "LPAR":
+        hint = f"`{seen[0]}` is taken for a predicate here: is the name behind it missing?"
     elif token.type == "UNDERSCORE":
         hint = "a name that begins with `_` is a variable"
     return f"expected {expected}, found {quote(text)}", hint
@@ -116,14 +119,16 @@ def _after(
     return None
 
 
-def _malformed(text: str) -> tuple[str, str | None]:
+def _malformed(text: str, accepted: AbstractSet[str]) -> tuple[str, str | None]:
     message = f"{quote(text)} is neither a number nor a duration"
     if text.startswith("."):
         return message, f"write `0{text}`" if len(text) < 20 else None
     digits = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")
     if text[len(digits) :] in _UNITS.split(", "):
         return message, "a duration is a whole number; write `90m` for one and a half hours"
-    return message, f'{_DURATION}; a name that begins with a digit is quoted: `"4x"`'
+    if "DURATION" in accepted:
+        return message, _DURATION
+    return message, 'a name that begins with a digit stands in quotes: `"4x"`'
 
 
 def _strange(text: str) -> tuple[str, str | None]:
@@ -157,13 +162,16 @@ def _expected(seen: Sequence[Token], accepted: AbstractSet[str]) -> str:
         words.append("a comparison operator")
     elif "EQUALS" in accepted:
         words.append("`=`")
+    silent = set()  # what could stand there, and nobody means
+    if "LOWER" in accepted:
+        silent.add("FROM")  # as a name
+    if "COMPARE" in accepted:
+        silent.add("ARROW")  # in `V<-5`
+    if words:
+        silent.add("LPAR")  # in `query (`: the keyword as a name
     words.extend(
-        word
-        for terminal, word in _PLAIN.items()
-        if terminal in accepted and not (terminal == "FROM" and "LOWER" in accepted)
+        word for terminal, word in _PLAIN.items() if terminal in accepted and terminal not in silent
     )
-    if len(words) > 1 and "LPAR" in accepted:
-        words.remove(_PLAIN["LPAR"])  # `query (`: the keyword as a name, which nobody means
     *most, last = words
     return f"{', '.join(most)} or {last}" if most else last
 
@@ -173,7 +181,8 @@ def _name_or_term(seen: Sequence[Token], accepted: AbstractSet[str]) -> str:
         return "a declaration, a rule or a query"
     inside = sum((token.type == "LPAR") - (token.type == "RPAR") for token in seen) > 0
     if "STRING" in accepted:
-        return "a term" if inside else "an atom or a comparison"
+        compared = seen[-1].type in ("COMPARE", "EQUALS")
+        return "a term" if inside or compared else "an atom or a comparison"
     if seen[-1].type == "COLON":
         return "a type: string, int or float"
     return "the name of a field" if inside else "the name of a predicate"

@@ -29,7 +29,7 @@ Sort: TypeAlias = Literal["time", "object"]
 LARGEST = 2**53
 """The largest time point, delay or shift: JSON keeps it exact, and sums of many fit 64 bits."""
 
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PIECE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[^\s\ufeff]")
 
 
 class Scope:
@@ -123,16 +123,16 @@ def count(number: int, noun: str) -> str:
 
 
 def _unread(tree: Tree) -> frozenset[str]:
-    """The names in what stands between the statements: parts of a text that could not be read."""
+    """The names and signs between the statements: parts of the text that could not be read."""
     text = tree.source.text
-    names: set[str] = set()
+    pieces: set[str] = set()
     at = 0
     read = sorted(
         [node.span for node in (*tree.statements, *tree.comments)], key=lambda span: span.start
     )
     for span in read:
         if span.start > at and not text[at : span.start].isspace():
-            names.update(_WORD.findall(text, at, span.start))
+            pieces.update(_PIECE.findall(text, at, span.start))
         at = max(at, span.end)
-    names.update(_WORD.findall(text, at))
-    return frozenset(names)
+    pieces.update(_PIECE.findall(text, at))
+    return frozenset(pieces)

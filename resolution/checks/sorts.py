@@ -14,6 +14,8 @@ from resolution.terms import show
 def run(scope: Scope) -> Iterator[Diagnostic]:
     for rule in scope.rules:
         sorts: dict[str, Sort] = {}
+        if not rule.body and scope.kind(rule.head.predicate) != "rigid":
+            continue  # a fact that should not be there: nobody knows what was meant
         for atom in (rule.head, *body_atoms(rule)):
             yield from _atom(scope, atom, sorts)
         for comparison in body_comparisons(rule):

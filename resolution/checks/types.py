@@ -197,8 +197,10 @@ def _a(value: Value) -> str:
 
 def _words(kinds: Kinds) -> str:
     words = ["a string"] if "string" in kinds else []
-    if "decimal" in kinds:
+    if kinds >= _KINDS["float"]:
         words.append("a number")
+    elif "decimal" in kinds:
+        words.append("a decimal number")
     elif "whole" in kinds:
         words.append("a whole number")
     return " or ".join(words)

@@ -45,15 +45,17 @@ def _no_query(scope: Scope) -> Diagnostic:
 
 
 def _used(scope: Scope) -> set[str]:
-    """Every predicate that some query needs."""
-    used = {query.atom.predicate for query in scope.queries}
-    waiting = list(used)
+    """Every predicate that some query needs, or means where its name is misspelt."""
+    used: set[str] = set()
+    waiting = [query.atom.predicate for query in scope.queries]
     while waiting:
-        for rule in scope.heads.get(waiting.pop(), ()):
-            for atom in body_atoms(rule):
-                if atom.predicate not in used:
-                    used.add(atom.predicate)
-                    waiting.append(atom.predicate)
+        name = waiting.pop()
+        if scope.kind(name) is None:
+            name = scope.similar.closest(name) or name
+        if name not in used:
+            used.add(name)
+            rules = scope.heads.get(name, ())
+            waiting.extend(atom.predicate for rule in rules for atom in body_atoms(rule))
     return used
 
 
