@@ -73,7 +73,6 @@ class _Identity:
         return self.uid != os.geteuid()
 
     def run(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
-        as_user = {"user": self.uid, "group": self.gid, "extra_groups": []} if self.foreign else {}
         return subprocess.run(
             [str(part) for part in command],
             stdin=subprocess.DEVNULL,

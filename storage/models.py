@@ -1,10 +1,10 @@
 """The tables of the store. Analysts read the views that the migrations make; these are below them.
 
-What a run says is in partitions of its own (`triples`, `answers`: one partition a run, made when
-the run is registered), exact for as long as the run lives, and dropped whole. What only grows
-(`history`, `all_late_facts`, `all_rejected_events`, `batches`, `delivery_attempts`) is in
-partitions of a week by wall time, which `whilst db prune` drops. Staging tables are unlogged: a
-crash empties them, and the batch that filled them is replayed.
+What a run says is in a partition of its own of `triples`, made when the run is registered, exact
+for as long as the run lives, and dropped whole. What only grows (`all_late_facts`,
+`all_rejected_events`, `batches`, `delivery_attempts`) is in partitions of a week by wall time,
+which `whilst db prune` drops. Staging tables are unlogged: a crash empties them, and their batch
+is replayed.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-__all__ = ["BY_RUN", "BY_WEEK", "STATUSES", "Base"]
+__all__ = ["BY_WEEK", "Base"]
 
 STATUSES = ("pending", "confirmed", "refuted")
-EVENTS = ("pending", "progressed", "confirmed", "refuted", "withdrawn")
 
 
 class Base(DeclarativeBase):
@@ -177,19 +176,30 @@ class Run(Base):
 class Triple(Base):
     __tablename__ = "triples"
     __table_args__ = (
-        Index("triples_pending_idx", "run", "deadline", "query", postgresql_where=text("live")),
+        _one_of("status", STATUSES),
+        Index("triples_pending_idx", "deadline", "query", postgresql_where=text("live")),
+        Index(
+            "triples_decided_idx",
+            "status",
+            "decided_at",
+            "query",
+            postgresql_where=text("shown and status <> 'pending'"),
+        ),
         {
             "comment": (
                 "Every ⟨θ, E, H, C⟩ that was in S_τ, with the interval in which it was: "
-                "start_tau <= τ < least(end_tau, deadline), null being infinity."
+                "start_tau <= τ < least(end_tau, deadline), null being infinity. One of each "
+                "answer's triples is shown for it, and carries its status."
             ),
             "postgresql_partition_by": "LIST (run)",
         },
     )
-    run: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False, comment=_RUN)
-    answer_id: Mapped[UUID] = mapped_column(primary_key=True, comment="its answer θ")
+    answer_id: Mapped[UUID] = mapped_column(primary_key=True, comment="hash of query and θ")
     id: Mapped[UUID] = mapped_column(primary_key=True, comment="hash of query, θ, H and C")
+    run: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False, comment=_RUN)
     query: Mapped[str] = mapped_column(comment="predicate of the query")
+    answer: Mapped[str] = mapped_column(comment="the answer as text, Malf(wt2, 1)")
+    bindings: Mapped[dict[str, Any]] = mapped_column(comment="value of each variable of the query")
     premise: Mapped[int] = mapped_column(Integer, comment="number of the premise set it comes from")
     evidence: Mapped[list[str]] = mapped_column(comment="facts that speak for it")
     arrivals: Mapped[list[int]] = mapped_column(comment="arrival of each fact of the evidence")
@@ -206,50 +216,22 @@ class Triple(Base):
     end_tau: Mapped[int | None] = mapped_column(
         comment="τ at which an arrival took it out of S_τ; null: none did"
     )
-    live: Mapped[bool] = mapped_column(comment="pending now")
     batch: Mapped[int] = mapped_column(comment="batch that said so last")
-    recorded_at: Mapped[datetime] = _now(_WALL)
-
-
-class Answer(Base):
-    __tablename__ = "answers"
-    __table_args__ = (
-        _one_of("status", STATUSES),
-        Index(
-            "answers_bindings_idx",
-            "bindings",
-            postgresql_using="gin",
-            postgresql_ops={"bindings": "jsonb_path_ops"},
-        ),
-        Index(
-            "answers_decided_idx",
-            "run",
-            "status",
-            "decided_at",
-            "query",
-            postgresql_where=text("status <> 'pending'"),
-        ),
-        {
-            "comment": "Every answer θ with its status now: what its triples add up to.",
-            "postgresql_partition_by": "LIST (run)",
-        },
+    recorded_at: Mapped[datetime] = _now(_WALL + " first")
+    live: Mapped[bool] = mapped_column(comment="pending now")
+    shown: Mapped[bool] = mapped_column(comment="the one that is shown for its answer")
+    status: Mapped[str | None] = mapped_column(
+        comment="of the answer, where this one is shown: pending, confirmed or refuted"
     )
-    run: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False, comment=_RUN)
-    id: Mapped[UUID] = mapped_column(primary_key=True, comment="hash of query and θ")
-    query: Mapped[str] = mapped_column(comment="predicate of the query")
-    answer: Mapped[str] = mapped_column(comment="the answer as text, Malf(wt2, 1)")
-    bindings: Mapped[dict[str, Any]] = mapped_column(comment="value of each variable of the query")
-    status: Mapped[str] = mapped_column(comment="pending, confirmed or refuted")
-    since: Mapped[int] = mapped_column(comment="τ at which it first was pending or confirmed")
-    decided_at: Mapped[int | None] = mapped_column(comment="τ of its confirmation or refutation")
-    deadline: Mapped[int | None] = mapped_column(
-        comment="pending: the smallest deadline of its triples; null: none"
+    since: Mapped[int | None] = mapped_column(
+        comment="τ at which the answer first was pending or confirmed; live or shown ones have it"
     )
-    reason: Mapped[str | None] = mapped_column(comment="refuted: the atom that closed last")
-    shown: Mapped[UUID] = mapped_column(
-        comment="triple whose evidence, hypotheses and conditions are shown for it"
+    decided_at: Mapped[int | None] = mapped_column(
+        comment="τ of the answer's confirmation or refutation, where this one is shown"
     )
-    recorded_at: Mapped[datetime] = _now(_WALL + " of its status")
+    changed_at: Mapped[datetime | None] = mapped_column(
+        comment="wall time at which the store was told of the status, where this one is shown"
+    )
 
 
 class Count(Base):
@@ -275,35 +257,6 @@ class Tally(Base):
     pending: Mapped[int] = mapped_column(server_default=text("0"), comment="became pending")
     confirmed: Mapped[int] = mapped_column(server_default=text("0"), comment="became confirmed")
     refuted: Mapped[int] = mapped_column(server_default=text("0"), comment="became refuted")
-
-
-class History(Base):
-    __tablename__ = "history"
-    __table_args__ = (
-        _one_of("event", EVENTS),
-        Index(None, "run", "answer_id"),
-        {
-            "comment": "The life of each answer, in the order in which the store was told.",
-            "postgresql_partition_by": "RANGE (recorded_at)",
-        },
-    )
-    run: Mapped[int] = mapped_column(Integer, comment=_RUN)
-    answer_id: Mapped[UUID] = mapped_column(comment="answer")
-    triple: Mapped[UUID | None] = mapped_column(comment="triple that came, left or closed last")
-    event: Mapped[str] = mapped_column(
-        comment=(
-            "pending, progressed (another triple of it), confirmed, refuted, or withdrawn "
-            "(a triple that facts read later showed never to have been)"
-        )
-    )
-    tau: Mapped[int] = mapped_column(comment="τ at which it happened")
-    waits_for: Mapped[int] = mapped_column(SmallInteger, comment="how many hypotheses were left")
-    batch: Mapped[int | None] = mapped_column(comment="batch that said so; null: the clock alone")
-    recorded_at: Mapped[datetime] = _now(_WALL)
-
-    __mapper_args__: ClassVar[dict[str, Any]] = {
-        "primary_key": [run, answer_id, triple, event, tau, recorded_at]
-    }
 
 
 # --- what takes no part in answers -------------------------------------------------------------
@@ -592,8 +545,5 @@ class Retention(Base):
     days: Mapped[int | None] = mapped_column(Integer, comment="days to keep; null: for ever")
 
 
-BY_RUN = ("triples", "answers")
-"""Tables with a partition for each run."""
-
-BY_WEEK = ("history", "all_late_facts", "all_rejected_events", "batches", "delivery_attempts")
+BY_WEEK = ("all_late_facts", "all_rejected_events", "batches", "delivery_attempts")
 """Tables with a partition for each week of wall time."""

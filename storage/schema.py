@@ -27,9 +27,7 @@ def _config(connection: Connection) -> Config:
 
 
 def _current(connection: Connection) -> str | None:
-    raw = connection.connection.driver_connection
-    assert raw is not None
-    return version.current(raw)
+    return version.current(typed_views.raw(connection))
 
 
 def prepare(engine: Engine, name: str) -> None:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import psycopg
 from psycopg import sql
 from sqlalchemy import Connection, text
 
-__all__ = ["drop", "drop_all", "make", "make_all", "there"]
+__all__ = ["drop", "drop_all", "make", "make_all", "raw", "there"]
 
 _LONGEST = 63  # bytes of a name in Postgres
 _REST = (
@@ -146,17 +147,15 @@ def _select(
             shown = sql.SQL("a.bindings ->> {}").format(sql.Literal(variable["name"]))
         columns.append(sql.SQL("{} as {}").format(shown, column))
     for name in _REST:
-        table = "t" if name in ("evidence", "hypotheses", "conditions") else "a"
         source = "id" if name == "answer_id" else name
         columns.append(
-            sql.SQL("{} as {}").format(sql.Identifier(table, source), sql.Identifier(name))
+            sql.SQL("{} as {}").format(sql.Identifier("a", source), sql.Identifier(name))
         )
         if name in _TIMES and unit is not None:
             instant = _instant(sql.Identifier("a", name), unit)
             columns.append(sql.SQL("{} as {}").format(instant, sql.Identifier(f"{name}_time")))
     return sql.SQL(
-        "select {} from answers a join runs r on r.id = a.run join triples t "
-        "on t.run = a.run and t.answer_id = a.id and t.id = a.shown "
+        "select {} from answers a join runs r on r.id = a.run "
         "where r.current and r.name = {} and a.query = {}"
     ).format(sql.SQL(", ").join(columns), sql.Literal(program), sql.Literal(query))
 
@@ -210,7 +209,12 @@ def _exists(db: Connection, schema: str, name: str) -> bool:
     )
 
 
-def _run(db: Connection, statement: sql.Composable) -> None:
-    raw = db.connection.driver_connection
-    assert raw is not None
-    raw.execute(statement)
+def raw(db: Connection) -> psycopg.Connection[Any]:
+    """The connection of psycopg below one of SQLAlchemy, for statements made of names."""
+    connection = db.connection.driver_connection
+    assert isinstance(connection, psycopg.Connection)
+    return connection
+
+
+def _run(db: Connection, statement: sql.Composed) -> None:
+    raw(db).execute(statement)

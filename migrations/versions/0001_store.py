@@ -13,6 +13,7 @@ depends_on = None
 
 _VIEWS = (
     "answer_history",
+    "history",
     "rejected_events",
     "late_facts",
     "refuted_answers",
@@ -21,6 +22,7 @@ _VIEWS = (
     "all_refuted_answers",
     "all_confirmed_answers",
     "all_pending_answers",
+    "answers",
 )
 _TABLES = (
     "retention",
@@ -33,10 +35,8 @@ _TABLES = (
     "batches",
     "all_rejected_events",
     "all_late_facts",
-    "history",
     "tallies",
     "counts",
-    "answers",
     "triples",
     "runs",
     "streams",
