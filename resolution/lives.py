@@ -16,7 +16,7 @@ from resolution.delays import Delays
 from resolution.incremental import Incremental
 from resolution.premises import PremiseSet
 from resolution.terms import Atom
-from resolution.triples import Triple, by_time, identifier
+from resolution.triples import Triple, by_time, identifiers
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ def row(life: Life, delays: Delays, arrived: Mapping[Atom, int]) -> dict[str, ob
     evidence = by_time(triple.evidence)
     hypotheses = by_time(triple.hypotheses)
     return {
-        "triple": identifier(query, triple.identity),
-        "answer_id": identifier(query, triple.answer_identity),
+        "triple": identifiers(query, [triple.identity])[0],
+        "answer_id": identifiers(query, [triple.answer_identity])[0],
         "query": triple.premises.query.name,
         "answer": str(triple.answer),
         "bindings": json.dumps(triple.bindings, ensure_ascii=False),

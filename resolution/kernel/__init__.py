@@ -10,8 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from resolution.changes import CHANGES, TRIPLES
+from resolution.kernel.cells import CellPlan, NotCells, blocks, evaluate, plan_cells
+from resolution.kernel.columns import Columns
+from resolution.kernel.render import Renderer
 from resolution.lives import lives, row
-from resolution.premises import premise_sets
+from resolution.premises import PremiseSet, premise_sets
 from resolution.program import Program
 from resolution.terms import Atom, Time, parse_value
 
@@ -37,6 +40,7 @@ class Kernel:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._sets = [premise_sets(program, query) for query in program.queries]
+        self._plans: list[CellPlan | None] = [_plan(sets) for sets in self._sets]
 
     def triples(self, query: int, facts: pa.Table) -> pa.Table:
         """The life of every triple of a query that is at home in its group (see TRIPLES).
@@ -44,6 +48,17 @@ class Kernel:
         A triple is at home where its earliest possible answer time is, so that no two groups
         report the same one.
         """
+        plan = self._plans[query]
+        if plan is None:
+            return self._slowly(query, facts)
+        columns = Columns.of(facts)
+        found = evaluate(plan, columns, self._program.delays)
+        if found is None:
+            return TRIPLES.empty_table()
+        renderer = Renderer(columns)
+        return pa.concat_tables([renderer.table(block) for block in blocks(found, renderer)])
+
+    def _slowly(self, query: int, facts: pa.Table) -> pa.Table:
         rows: list[dict[str, object]] = []
         for group in pc.unique(facts["group"]).to_pylist():
             rows.extend(self._group(query, facts.filter(pc.equal(facts["group"], group))))
@@ -74,3 +89,10 @@ class Kernel:
             if first <= home and (past is None or home < past):
                 found.append(row(life, self._program.delays, arrived))
         return found
+
+
+def _plan(sets: tuple[PremiseSet, ...]) -> CellPlan | None:
+    try:
+        return plan_cells(sets)
+    except NotCells:
+        return None

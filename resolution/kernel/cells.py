@@ -1,0 +1,581 @@
+"""Cells: queries in which every premise, once it is there, says which answer it is for.
+
+Then each answer θ is a *cell* of its own, and all that matters of the facts is, for each premise
+atom of the cell, which of three values it has: there, still possible, or closed. So a query is an
+automaton over those values. An atom arrives or closes once; the events of a cell, in order, drive
+its state; a state determines `S_τ` of the cell, by rule 4 on sets of bits. States are computed when
+first met, by the definition, and looked up ever after: all cells go on together, one event of each
+at a time, as vectors.
+"""
+
+from __future__ import annotations
+
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from resolution.bounds import Bounds
+from resolution.kernel.automaton import Automaton, Support
+from resolution.kernel.columns import NEVER, Bools, Columns, Facts, Ints
+from resolution.delays import Delays
+from resolution.kernel.render import Block, Renderer
+from resolution.kernel.witness import Witnesses
+from resolution.premises import PremiseSet, time_comparisons
+from resolution.substitution import apply, apply_comparison, unify, variables
+from resolution.terms import Atom, Comparison, Term, Time, Var
+
+MOST_ATOMS = 62
+"""The atoms of a cell are bits of one integer."""
+
+
+@dataclass(frozen=True)
+class CellAtom:
+    """A premise atom of every cell: its place among the bits, and what is private to it."""
+
+    atom: Atom
+    comparisons: tuple[Comparison, ...]
+    """Those on its private variables."""
+
+
+@dataclass(frozen=True)
+class CellPlan:
+    """A query as cells: the atoms, and each premise set as a set of them."""
+
+    premise_sets: tuple[PremiseSet, ...]
+    answer: Atom
+    """The answer of a cell, in the variables that all premise sets are written in."""
+    atoms: tuple[CellAtom, ...]
+    bits: tuple[tuple[int, ...], ...]
+    """For each premise set the place of each of its atoms."""
+    guards: tuple[tuple[Comparison, ...], ...]
+    """For each premise set the comparisons on the answer's variables."""
+    least: tuple[int, ...]
+    """For each premise set the least answer time at which all its times are natural."""
+
+    @property
+    def masks(self) -> tuple[int, ...]:
+        """For each premise set its atoms, as bits."""
+        return tuple(sum(1 << bit for bit in bits) for bits in self.bits)
+
+
+class NotCells(Exception):
+    """Why the answers of a query are not cells."""
+
+
+def plan_cells(premise_sets: tuple[PremiseSet, ...]) -> CellPlan:
+    """The plan, or NotCells with the reason why every answer is not a cell of its own."""
+    answer = premise_sets[0].answer
+    shown = variables(answer)
+    atoms: dict[tuple[Atom, tuple[Comparison, ...]], int] = {}
+    places, guards, least = [], [], []
+    for premises in premise_sets:
+        if premises.answer != answer:
+            raise NotCells(f"some answers are {answer}, some {premises.answer}")
+        bits: list[int] = []
+        for atom in premises.atoms:
+            if not shown <= variables(atom):
+                raise NotCells(f"{atom} alone does not say which answer it is for")
+            private = variables(atom) - shown
+            if any(private & variables(other) for other in premises.atoms if other is not atom):
+                raise NotCells(f"{atom} shares a variable that the answer does not show")
+            own = [c for c in premises.comparisons if variables(c) & private]
+            if any(not variables(c) <= shown | private for c in own):
+                raise NotCells(f"{atom} is compared with another atom")
+            bit = atoms.setdefault(_anonymous(atom, tuple(own), shown), len(atoms))
+            if bit in bits:
+                raise NotCells(f"{atom} stands twice in premise set {premises.number}")
+            bits.append(bit)
+        places.append(tuple(bits))
+        guards.append(tuple(c for c in premises.comparisons if variables(c) <= shown))
+        times = [t.offset for t in premises.times if t.base == _base(answer) and t.base]
+        least.append(max((-offset for offset in times), default=0))
+    if len(atoms) > MOST_ATOMS:
+        raise NotCells(f"{len(atoms)} premise atoms are more than {MOST_ATOMS}")
+    found = tuple(CellAtom(atom, comparisons) for atom, comparisons in atoms)
+    _require_distinct(found, shown)
+    return CellPlan(premise_sets, answer, found, tuple(places), tuple(guards), tuple(least))
+
+
+def _base(answer: Atom) -> Var | None:
+    assert answer.time is not None
+    return answer.time.base
+
+
+def _anonymous(
+    atom: Atom, comparisons: tuple[Comparison, ...], shown: set[Var]
+) -> tuple[Atom, tuple[Comparison, ...]]:
+    """An atom with its private variables numbered, so that the same one is met again."""
+    timed = {atom.time.base} if atom.time is not None else set()
+    names: dict[Var, Term | Time] = {}
+    private = [a for a in atom.args if isinstance(a, Var) and a not in shown]
+    private += [b for b in timed if b is not None and b not in shown]
+    for var in private:
+        new = Var(f"{len(names)}")
+        names.setdefault(var, Time(new, 0) if var in timed else new)
+    renamed = tuple(sorted((apply_comparison(c, names) for c in comparisons), key=str))
+    return apply(atom, names), renamed
+
+
+def _is_private(var: Var) -> bool:
+    return var.name.isdigit()
+
+
+def _require_distinct(atoms: tuple[CellAtom, ...], shown: set[Var]) -> None:
+    """No fact may stand for two atoms of a cell, nor one atom be an instance of another."""
+    for at, cell in enumerate(atoms):
+        for other in atoms[:at]:
+            if unify(cell.atom, _apart(other.atom, shown), {}) is not None:
+                raise NotCells(f"one fact may be both {cell.atom} and {other.atom}")
+
+
+def _apart(atom: Atom, shown: set[Var]) -> Atom:
+    names: dict[Var, Term | Time] = {
+        a: Var(f"{a.name}'") for a in atom.args if isinstance(a, Var) and a not in shown
+    }
+    if atom.time is not None and atom.time.base is not None and atom.time.base not in shown:
+        names[atom.time.base] = Time(Var(f"{atom.time.base.name}'"), 0)
+    return apply(atom, names)
+
+
+# --- evaluation ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CellLives:
+    """The lives of the triples of all cells, one row each."""
+
+    plan: CellPlan
+    matches: list[_Match]
+    cells: _Cells
+    keys: tuple[Ints, ...]
+    """For each cell the codes of the answer's object variables."""
+    group: Ints
+    time: Ints
+    """For each cell the value of the answer's time variable (0 where there is none)."""
+    arrivals: Ints
+    """When each atom of each cell was first there, NEVER where it was not: atoms × cells."""
+    closes: Ints
+    """When each atom of each cell closes: atoms × cells."""
+    automaton: Automaton
+    cell: Ints
+    hypotheses: Ints
+    """As bits."""
+    state: Ints
+    """The state in which the triple appeared: it knows the supports."""
+    start: Ints
+    end: Ints
+    """When it left `S_τ`, NEVER if it did not."""
+
+
+def evaluate(plan: CellPlan, columns: Columns, delays: Delays) -> CellLives | None:
+    """The life of every triple, None if no fact matches."""
+    shown = _object_variables(plan.answer)
+    matched = [_matching(cell, shown, columns) for cell in plan.atoms]
+    cells = _Cells.of(plan, matched)
+    if cells is None:
+        return None
+    arrivals = cells.first_arrivals(matched)
+    closes = np.stack([_closing(cell, shown, cells, columns, delays) for cell in plan.atoms])
+    automaton = Automaton(plan.masks, len(plan.atoms))
+    rows = _run(automaton, _applicable(plan, cells, shown, columns, automaton), arrivals, closes)
+    return CellLives(
+        plan,
+        matched,
+        cells,
+        cells.keys,
+        cells.group,
+        cells.time,
+        arrivals,
+        closes,
+        automaton,
+        *rows,
+    )
+
+
+@dataclass(frozen=True)
+class _Match:
+    """The facts that match an atom, with the coordinates of the cell each belongs to."""
+
+    group: Ints
+    keys: tuple[Ints, ...]
+    time: Ints
+    arrival: Ints
+    private: tuple[Ints, ...]
+    """Codes and time of the atom's private variables, in the order in which they stand."""
+
+
+def _object_variables(answer: Atom) -> tuple[Var, ...]:
+    return tuple(dict.fromkeys(a for a in answer.args if isinstance(a, Var)))
+
+
+def _matching(cell: CellAtom, shown: tuple[Var, ...], columns: Columns) -> _Match:
+    atom = cell.atom
+    assert atom.time is not None
+    facts = columns.facts.get(atom.predicate) or _no_facts(len(atom.args))
+    rows = np.ones(len(facts), dtype=np.bool_)
+    places: dict[Var, Ints] = {}
+    for arg, column in zip(atom.args, facts.args, strict=True):
+        if not isinstance(arg, Var):
+            rows &= column == columns.code(arg)
+        elif arg in places:
+            rows &= column == places[arg]
+        else:
+            places[arg] = column
+    if atom.time.base is None:
+        rows &= facts.time == atom.time.offset
+    times = {} if atom.time.base is None else {atom.time.base: facts.time - atom.time.offset}
+    for comparison in cell.comparisons:
+        rows &= holds(comparison, places, times, columns)
+    facts, keys = facts.where(rows), tuple(places[v][rows] for v in shown)
+    private = [places[v][rows] for v in places if v not in shown]
+    cell_time = facts.time
+    if atom.time.base is not None:
+        cell_time = times[atom.time.base][rows]
+        if _is_private(atom.time.base):
+            private.append(cell_time)
+    return _Match(facts.group, keys, cell_time, facts.arrival, tuple(private))
+
+
+def _no_facts(arity: int) -> Facts:
+    none = np.empty(0, dtype=np.int64)
+    return Facts(none, (none,) * arity, none, none)
+
+
+def holds(
+    comparison: Comparison, objects: dict[Var, Ints], times: dict[Var, Ints], columns: Columns
+) -> Bools:
+    """A comparison whose variables are all bound, row by row."""
+    left, operator, right = comparison.left, comparison.operator, comparison.right
+    if isinstance(left, Time):
+        assert isinstance(right, Time)
+        a, b = (t.offset + (times[t.base] if t.base else 0) for t in (left, right))
+        compare = {"=": np.equal, "<": np.less, "<=": np.less_equal,
+                   ">": np.greater, ">=": np.greater_equal}[operator]  # fmt: skip
+        return np.asarray(compare(a, b))
+    sides = [objects[t] if isinstance(t, Var) else t for t in (left, right)]
+    return columns.compare(sides[0], operator, sides[1])  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The cells that some fact belongs to."""
+
+    group: Ints
+    keys: tuple[Ints, ...]
+    time: Ints
+    of_match: tuple[Ints, ...]
+    """For each atom, the cell of each fact that matches it."""
+
+    @classmethod
+    def of(cls, plan: CellPlan, matched: list[_Match]) -> _Cells | None:
+        timed = plan.answer.time is not None and plan.answer.time.base is not None
+        sizes = [len(m.time) for m in matched]
+        if not sum(sizes):
+            return None
+        columns = [np.concatenate([m.group for m in matched])]
+        columns += [np.concatenate(part) for part in zip(*(m.keys for m in matched), strict=True)]
+        if timed:
+            columns.append(np.concatenate([m.time for m in matched]))
+        number, first = _numbered(columns)
+        group, *keys = (column[first] for column in columns)
+        time = keys.pop() if timed else np.zeros(len(first), dtype=np.int64)
+        parts = np.split(number, np.cumsum(sizes)[:-1])
+        return cls(group, tuple(keys), time, tuple(parts))
+
+    def first_arrivals(self, matched: list[_Match]) -> Ints:
+        found = np.full((len(matched), len(self.time)), NEVER, dtype=np.int64)
+        for row, match, cell in zip(found, matched, self.of_match, strict=True):
+            np.minimum.at(row, cell, match.arrival)
+        return found
+
+
+def _numbered(columns: list[Ints]) -> tuple[Ints, Ints]:
+    """For rows of several columns, a number for each distinct row, and where it first stands."""
+    code = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        low, high = int(column.min()), int(column.max())
+        size = high - low + 1
+        if int(code.max(initial=0) + 1) > 2**62 // size:
+            code = np.unique(code, return_inverse=True)[1].astype(np.int64)
+            column, size = np.unique(column, return_inverse=True)[1], len(np.unique(column))
+            low = 0
+        code = code * size + (column - low)
+    _, first, number = np.unique(code, return_index=True, return_inverse=True)
+    return number.astype(np.int64), first
+
+
+def _closing(
+    cell: CellAtom, shown: tuple[Var, ...], cells: _Cells, columns: Columns, delays: Delays
+) -> Ints:
+    """When an atom closes in each cell."""
+    atom = cell.atom
+    assert atom.time is not None
+    delay = delays_of(
+        atom, dict(zip(shown, cells.keys, strict=True)), columns, delays, len(cells.time)
+    )
+    if atom.time.base is None:
+        return atom.time.offset + delay
+    if not _is_private(atom.time.base):
+        return cells.time + atom.time.offset + delay
+    latest = Bounds.of(time_comparisons(cell.comparisons), [atom.time]).latest(atom.time)
+    return np.full(len(delay), NEVER) if latest is None else latest + delay
+
+
+def delays_of(
+    atom: Atom, bound: dict[Var, Ints], columns: Columns, delays: Delays, rows: int
+) -> Ints:
+    """δ of an atom in which some variables are bound, row by row.
+
+    Only the constants of its `delay` patterns make a difference, so δ is asked for once for each
+    combination of them.
+    """
+    patterns = delays.bounds[atom.predicate]
+    named = {v for pattern in patterns for v in pattern if v is not None}
+    if len(patterns) == 1 or not named:
+        return np.full(rows, delays.of(atom), dtype=np.int64)
+    codes = {value: columns.code(value) for value in named}
+    interesting = np.full(len(columns.texts) + 1, -1, dtype=np.int64)
+    values = list(codes)
+    for number, value in enumerate(values):
+        if codes[value] >= 0:
+            interesting[codes[value]] = number
+    used = [v for v in dict.fromkeys(atom.args) if isinstance(v, Var) and v in bound]
+    if not used:
+        return np.full(rows, delays.of(atom), dtype=np.int64)
+    kinds = np.stack([interesting[bound[v]] for v in used])
+    distinct, which = np.unique(kinds, axis=1, return_inverse=True)
+    found = [
+        delays.of(
+            apply(
+                atom,
+                {v: values[k] if k >= 0 else _Other(v) for v, k in zip(used, kind, strict=True)},
+            )
+        )
+        for kind in distinct.T.tolist()
+    ]
+    return np.array(found, dtype=np.int64)[which.ravel()]
+
+
+def _Other(var: Var) -> str:
+    """A constant that no pattern has."""
+    return f"\x00{var.name}"
+
+
+def _applicable(
+    plan: CellPlan, cells: _Cells, shown: tuple[Var, ...], columns: Columns, automaton: Automaton
+) -> npt.NDArray[np.int32]:
+    """The state in which each cell begins: which premise sets its answer leaves possible."""
+    objects = dict(zip(shown, cells.keys, strict=True))
+    base = _base(plan.answer)
+    times = {base: cells.time} if base is not None else {}
+    tests: dict[object, Bools] = {}
+    needs: list[list[object]] = []
+    for guard, least in zip(plan.guards, plan.least, strict=True):
+        for comparison in guard:
+            tests.setdefault(comparison, holds(comparison, objects, times, columns))
+        tests.setdefault(least, cells.time >= least)
+        needs.append([*guard, least])
+    order = list(tests)
+    outcome = np.stack([np.broadcast_to(tests[t], cells.time.shape) for t in order])
+    distinct, which = np.unique(outcome, axis=1, return_inverse=True)
+    states = []
+    for column in distinct.T.tolist():
+        passed = {test for test, ok in zip(order, column, strict=True) if ok}
+        applicable = frozenset(n for n, need in enumerate(needs) if passed.issuperset(need))
+        states.append(automaton.start(applicable))
+    return np.array(states, dtype=np.int32)[which.ravel()]
+
+
+def _run(
+    automaton: Automaton, states: npt.NDArray[np.int32], arrivals: Ints, closes: Ints
+) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Drives every cell through its events and notes when each triple appears and goes."""
+    seen = np.full(len(states), -1, dtype=np.int32)
+    noted: list[tuple[Ints, Ints, Ints, Ints]] = []
+    events = list(_events(arrivals, closes))
+    for (moment, symbol), (following, _) in itertools.pairwise([*events, (None, None)]):
+        live = np.flatnonzero(moment < NEVER)
+        states[live] = automaton.step(states[live], symbol[live])
+        settled = live if following is None else live[moment[live] != following[live]]
+        before, now = seen[settled], states[settled]
+        sight = np.where(before < 0, -1, automaton.visible[before])
+        changed = np.flatnonzero(automaton.visible[now] != sight)
+        rows = settled[changed]
+        noted.append((rows, moment[rows], before[changed], now[changed]))
+        seen[rows] = now[changed]
+    return _lives(automaton, *(np.concatenate(column) for column in zip(*noted, strict=True)))
+
+
+def _events(arrivals: Ints, closes: Ints) -> Iterator[tuple[Ints, npt.NDArray[np.int32]]]:
+    """The first event of every cell, then the second, …: the arrival of an atom, or its closing."""
+    there = arrivals < NEVER
+    moments = np.where(there, arrivals, closes)
+    known = moments < NEVER
+    origin = np.where(known, moments, NEVER).min(axis=0)
+    distance = np.where(known, moments - origin, 0)
+    symbols = (2 * np.arange(len(arrivals))[:, None] + ~there).astype(np.int64)
+    packed = np.where(known, distance * 128 + symbols, NEVER)
+    if distance.max(initial=0) < 2**23:
+        packed = np.minimum(packed, 2**31 - 1).astype(np.int32)
+    most = packed.dtype.type(min(NEVER, np.iinfo(packed.dtype).max))
+    for column in np.ascontiguousarray(np.sort(packed.T, axis=1).T):
+        late = column == most
+        yield np.where(late, NEVER, (column >> 7) + origin), (column & 127).astype(np.int32)
+
+
+def _lives(
+    automaton: Automaton, cell: Ints, moment: Ints, before: Ints, after: Ints
+) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """What the changes of state brought and took, the coming and going of a triple on one row."""
+    pair, pairs = _numbered_pairs(before, after, len(automaton.answers))
+    changes = [automaton.changes(*p) for p in pairs]
+    masks = list({mask: None for both in changes for some in both for mask in some})
+    number = {mask: n for n, mask in enumerate(masks)}
+    came, start_at = _expanded([[number[m] for m in c] for c, _ in changes], pair)
+    went, end_at = _expanded([[number[m] for m in g] for _, g in changes], pair)
+    key = cell[start_at] * len(masks) + came
+    order = np.argsort(key)
+    place = np.searchsorted(key[order], np.sort(gone := cell[end_at] * len(masks) + went))
+    end = np.full(len(came), NEVER, dtype=np.int64)
+    end[order[place]] = moment[end_at[np.argsort(gone)]]
+    hypotheses = np.array(masks, dtype=np.int64)[came] if masks else came
+    return cell[start_at], hypotheses, after[start_at].astype(np.int64), moment[start_at], end
+
+
+def _numbered_pairs(before: Ints, after: Ints, states: int) -> tuple[Ints, list[tuple[int, int]]]:
+    """A number for each pair of states that occurs; states are few, so a table will do."""
+    code = (before.astype(np.int64) + 1) * states + after
+    number = np.full((states + 1) * states, -1, dtype=np.int64)
+    number[code] = 0
+    met = np.flatnonzero(number == 0)
+    number[met] = np.arange(len(met))
+    return number[code], [(c // states - 1, c % states) for c in met.tolist()]
+
+
+def _expanded(lists: list[list[int]], which: Ints) -> tuple[Ints, Ints]:
+    """The members of a list for each row, one after another, and the row that each is of."""
+    lengths = np.array([len(members) for members in lists], dtype=np.int64)
+    offsets = np.cumsum(lengths) - lengths
+    members = np.array([m for found in lists for m in found], dtype=np.int64)
+    counts = lengths[which]
+    row = np.repeat(np.arange(len(which)), counts)
+    inside = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return members[offsets[which[row]] + inside], row
+
+
+# --- blocks --------------------------------------------------------------------------------------
+
+
+def blocks(lives: CellLives, renderer: Renderer) -> Iterator[Block]:
+    """The triples of all cells, those of one form together, each with the evidence it shows."""
+    codes, which = np.unique(np.stack([lives.state, lives.hypotheses]), axis=1, return_inverse=True)
+    choices: dict[tuple[int, tuple[Support, ...]], list[Ints]] = {}
+    for number, (state, hypotheses) in enumerate(codes.T.tolist()):
+        supports = lives.automaton.answers[state][hypotheses]
+        rows = np.flatnonzero(which.ravel() == number)
+        choices.setdefault((hypotheses, supports), []).append(rows)
+    witnesses = _Witnesses(lives, renderer)
+    for (_, supports), parts in choices.items():
+        rows = np.concatenate(parts)
+        offers = [_block(lives, support, rows, witnesses) for support in supports]
+        chosen = _least_text(offers, renderer)
+        for number, offer in enumerate(offers):
+            part = offer if len(offers) == 1 else offer.take(chosen == number)
+            if len(part):
+                yield part
+
+
+def _least_text(offers: list[Block], renderer: Renderer) -> Ints:
+    """For each row the offer whose evidence has the least text: all were complete at once."""
+    best = np.zeros(len(offers[0]), dtype=np.int64)
+    if len(offers) == 1:
+        return best
+    texts = [renderer.evidence_text(offer) for offer in offers]
+    least = texts[0]
+    for number, text in enumerate(texts[1:], start=1):
+        less = text < least
+        best, least = np.where(less, number, best), np.where(less, text, least)
+    return best
+
+
+def _block(lives: CellLives, support: Support, rows: Ints, witnesses: _Witnesses) -> Block:
+    """Triples with the evidence that one premise set has for them."""
+    premises = lives.plan.premise_sets[support.premises]
+    cell, start = lives.cell[rows], lives.start[rows]
+    base = _base(premises.answer)
+    bound = {
+        v: k[cell] for v, k in zip(_object_variables(premises.answer), lives.keys, strict=True)
+    }
+    if base is not None:
+        bound[base] = lives.time[cell]
+    evidence, arrivals, hypotheses, closes = [], [], [], []
+    for atom, bit in zip(premises.atoms, lives.plan.bits[support.premises], strict=True):
+        if support.evidence >> bit & 1:
+            names = _private(atom, variables(premises.answer))
+            values, arrival = witnesses.of(bit, cell, start)
+            bound.update(zip(names, values, strict=True))
+            evidence.append(atom)
+            arrivals.append(arrival)
+        else:
+            hypotheses.append(atom)
+            closes.append(lives.closes[bit][cell])
+    end = lives.end[rows]
+    if closes:
+        deadline = np.minimum.reduce(closes)
+        met = np.minimum.reduce(
+            [lives.arrivals[b][cell] for b in lives.plan.bits[support.premises]
+             if not support.evidence >> b & 1]
+        )  # fmt: skip
+        end = np.where((end == deadline) & (met != end), NEVER, end)
+    return Block(
+        premises,
+        bound,
+        tuple(evidence),
+        tuple(arrivals),
+        tuple(hypotheses),
+        tuple(closes),
+        start,
+        end,
+    )
+
+
+class _Witnesses:
+    """The fact that stands for an atom in a cell."""
+
+    def __init__(self, lives: CellLives, renderer: Renderer) -> None:
+        self._lives = lives
+        self._renderer = renderer
+        self._found: dict[int, Witnesses] = {}
+
+    def of(self, bit: int, cell: Ints, tau: Ints) -> tuple[list[Ints], Ints]:
+        """The values of the atom's private variables, and when it arrived, for cells at τ."""
+        match = self._lives.matches[bit]
+        if not match.private:
+            return [], self._lives.arrivals[bit][cell]
+        if bit not in self._found:
+            self._found[bit] = self._sorted(bit, match)
+        fact = self._found[bit].known(cell, tau)
+        return [column[fact] for column in match.private], match.arrival[fact]
+
+    def _sorted(self, bit: int, match: _Match) -> Witnesses:
+        plan, atom = self._lives.plan, self._lives.plan.atoms[bit].atom
+        bound = dict(zip(_object_variables(plan.answer), match.keys, strict=True))
+        bound.update(zip(_private(atom, variables(plan.answer)), match.private, strict=True))
+        base = _base(plan.answer)
+        if base is not None:
+            bound[base] = match.time
+        texts = self._renderer.atom(atom, bound, len(match.time))
+        places = self._lives.cells.of_match[bit]
+        return Witnesses.of(places, len(self._lives.time), texts, match.arrival)
+
+
+def _private(atom: Atom, shown: set[Var]) -> list[Var]:
+    """The private variables of an atom in the order in which they stand."""
+    found = [a for a in dict.fromkeys(atom.args) if isinstance(a, Var) and a not in shown]
+    if atom.time is not None and atom.time.base is not None and atom.time.base not in shown:
+        found.append(atom.time.base)
+    return found

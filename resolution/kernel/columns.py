@@ -1,0 +1,138 @@
+"""Facts as columns of numbers: each constant a code, its text and value kept beside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from resolution.terms import Operator, Value, parse_value, show
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+NEVER = np.int64(2**62)
+"""Later than every time point."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts of one predicate, one row each."""
+
+    group: Ints
+    args: tuple[Ints, ...]
+    time: Ints
+    arrival: Ints
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def where(self, rows: Bools) -> Facts:
+        return Facts(
+            self.group[rows],
+            tuple(arg[rows] for arg in self.args),
+            self.time[rows],
+            self.arrival[rows],
+        )
+
+
+@dataclass(frozen=True)
+class Columns:
+    """All facts of a table, by predicate, and the constants that their codes stand for."""
+
+    facts: dict[str, Facts]
+    texts: pa.StringArray
+    """The constants as they are printed, by code."""
+
+    @classmethod
+    def of(cls, table: pa.Table) -> Columns:
+        """Codes for the constants of a table of facts (see FACTS)."""
+        table = table.combine_chunks()
+        predicates = table["predicate"].combine_chunks().dictionary_encode()
+        lists = table["args"].combine_chunks()
+        encoded = lists.flatten().dictionary_encode()
+        codes = _numbers(encoded.indices)
+        starts = _numbers(lists.offsets)[:-1] - lists.offsets[0].as_py()
+        arity = np.diff(_numbers(lists.offsets))
+        columns = [_numbers(table[name]) for name in ("group", "time", "arrival")]
+        which = _numbers(predicates.indices)
+        found: dict[str, Facts] = {}
+        for number, predicate in enumerate(predicates.dictionary.to_pylist()):
+            rows = np.flatnonzero(which == number)
+            group, time, arrival = (column[rows] for column in columns)
+            places = range(int(arity[rows[0]]) if len(rows) else 0)
+            args = tuple(codes[starts[rows] + place] for place in places)
+            found[predicate] = Facts(group, args, time, arrival)
+        return cls(found, encoded.dictionary.cast(pa.string()))
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {text: code for code, text in enumerate(self.texts.to_pylist())}
+
+    def code(self, value: Value) -> int:
+        """The code of a constant, -1 if no fact has it."""
+        return self._codes.get(show(value), -1)
+
+    @cached_property
+    def _values(self) -> tuple[npt.NDArray[np.float64], Ints, Bools]:
+        """For each code its number, its rank among the strings, and whether it is a string.
+
+        Numbers are compared as doubles: exact for every whole number below 2**53.
+        """
+        values = [parse_value(text) for text in self.texts.to_pylist()]
+        strings = np.array([isinstance(value, str) for value in values], dtype=np.bool_)
+        numbers = np.array([0.0 if isinstance(v, str) else float(v) for v in values])
+        order = {
+            text: rank
+            for rank, text in enumerate(sorted({v for v in values if isinstance(v, str)}))
+        }
+        ranks = np.array([order[v] if isinstance(v, str) else 0 for v in values], dtype=np.int64)
+        return numbers, ranks, strings
+
+    def compare(self, left: Ints | Value, operator: Operator, right: Ints | Value) -> Bools:
+        """An object comparison, row by row; a side is a column of codes or a constant."""
+        a, b = self._side(left), self._side(right)
+        same_kind = a[2] == b[2]
+        both_strings = a[2] & b[2]
+        less = np.where(both_strings, a[1] < b[1], a[0] < b[0]) & same_kind
+        equal = np.where(both_strings, a[1] == b[1], a[0] == b[0]) & same_kind
+        match operator:
+            case "=":
+                return equal
+            case "!=":
+                return ~equal
+            case "<":
+                return less
+            case "<=":
+                return less | equal
+            case ">":
+                return same_kind & ~less & ~equal
+            case ">=":
+                return same_kind & ~less
+
+    def _side(
+        self, side: Ints | Value
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], Bools]:
+        numbers, ranks, strings = self._values
+        if isinstance(side, np.ndarray):
+            return numbers[side], ranks[side].astype(np.float64), strings[side]
+        if not isinstance(side, str):
+            return np.float64(side), np.float64(0), np.bool_(False)  # type: ignore[return-value]
+        known = sorted({v for v in map(parse_value, self.texts.to_pylist()) if isinstance(v, str)})
+        below = np.searchsorted(np.array(known, dtype=object), side) if known else 0
+        exact = bool(known) and below < len(known) and known[below] == side
+        rank = below if exact else below - 0.5
+        return np.float64(0), np.float64(rank), np.bool_(True)  # type: ignore[return-value]
+
+
+def _numbers(array: pa.Array | pa.ChunkedArray) -> Ints:
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def text_of(numbers: Ints) -> pa.StringArray:
+    """Whole numbers as text."""
+    return pc.cast(pa.array(numbers), pa.string())
