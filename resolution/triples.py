@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
@@ -57,6 +56,14 @@ class Triple:
         return not self.hypotheses
 
     @cached_property
+    def awaited(self) -> frozenset[Atom]:
+        return frozenset(self.hypotheses)
+
+    @cached_property
+    def ground(self) -> bool:
+        return not variables(*self.hypotheses)
+
+    @cached_property
     def bounds(self) -> Bounds:
         times = [a.time for a in (self.answer, *self.hypotheses) if a.time is not None]
         return Bounds.of(time_comparisons(self.comparisons), times)
@@ -83,12 +90,15 @@ class Triple:
         time from below: so each can be placed at its latest, and no two of them get in the way of
         each other.
         """
-        ends = ((self.closes(h, delays), str(h)) for h in self.hypotheses)
-        return min(((end, text) for end, text in ends if end is not None), default=None)
+        deadline = self.deadline(delays)
+        if deadline is None:
+            return None
+        first = (str(h) for h in self.hypotheses if self.closes(h, delays) == deadline)
+        return deadline, min(first)
 
     def deadline(self, delays: Delays) -> int | None:
-        closing = self.closing(delays)
-        return closing[0] if closing else None
+        ends = (self.closes(h, delays) for h in self.hypotheses)
+        return min((end for end in ends if end is not None), default=None)
 
     def possible(self, tau: int, delays: Delays) -> bool:
         """Whether some placement of the unbound times leaves every hypothesis possible at τ."""
@@ -119,7 +129,9 @@ def smaller(other: PremiseSet | Triple, than: Triple, *, or_equal: bool = False)
     by = match(other.answer, than.answer, {})
     if by is None:
         return False
-    targets = set(than.hypotheses)
+    targets = than.awaited
+    if isinstance(other, Triple) and other.ground:  # ρ has nothing to choose
+        return other.awaited < targets
     for rho in embeddings(hypotheses, than.hypotheses, by):
         covered = {instance(h, rho) for h in hypotheses}
         if (or_equal or covered < targets) and implied(
@@ -139,9 +151,18 @@ def by_time(atoms: Iterable[Atom]) -> list[Atom]:
     return sorted(atoms, key=key)
 
 
-def identifier(*texts: str) -> str:
-    """32 hex digits that stand for texts."""
-    return hashlib.blake2b("\x00".join(texts).encode(), digest_size=16).hexdigest()
+def identifiers(query: str, texts: Iterable[str]) -> list[str]:
+    """32 hex digits for each text, the same for the same query and text wherever it is computed."""
+    import numpy as np
+    from pandas.util import hash_array
+
+    full = np.array([query + "\x00"], dtype=object) + np.array(list(texts), dtype=object)
+    halves = [hash_array(full, hash_key=key, categorize=False) for key in _HASH_KEYS]
+    return [f"{a:016x}{b:016x}" for a, b in zip(*(h.tolist() for h in halves), strict=True)]
+
+
+_HASH_KEYS = ("whilst answer 01", "whilst answer 02")
+"""Sixteen bytes each: together 128 bits, so that no two answers meet."""
 
 
 def _bindings(query: Atom, answer: Atom) -> Iterator[tuple[str, Value | None]]:
@@ -162,46 +183,70 @@ def _bindings(query: Atom, answer: Atom) -> Iterator[tuple[str, Value | None]]:
 def _canonical(
     answer: Atom, hypotheses: tuple[Atom, ...], conditions: tuple[Comparison, ...]
 ) -> str:
-    """The least text over all namings of the variables, offsets counted from each one's least."""
+    """The least text over all namings of the variables that `alike` leaves open."""
+    groups = alike(answer, hypotheses)
+    orders = itertools.product(*(itertools.permutations(group) for group in groups))
+    return min(
+        _text(
+            answer,
+            hypotheses,
+            conditions,
+            canonical_names(answer, hypotheses, itertools.chain.from_iterable(order)),
+        )
+        for order in orders
+    )
+
+
+def alike(
+    answer: Atom, hypotheses: tuple[Atom, ...], bound: Container[Var] = ()
+) -> list[list[Var]]:
+    """The unbound variables in an order that neither names nor constants have a part in.
+
+    Variables that stand in one group cannot be told apart without looking at constants.
+    """
     atoms = (answer, *hypotheses)
-    unbound = sorted(variables(*atoms, *conditions))
-    if not unbound:
-        return _text(answer, hypotheses, conditions, {})
+    origin = _origins(atoms)
+    kinds: dict[tuple[str, ...], list[Var]] = {}
+    for var in sorted(v for v in variables(*atoms) if v not in bound):
+        places = [_outline(atom, var, bound, origin) for atom in atoms if var in variables(atom)]
+        kind = (str(var not in variables(answer)), *sorted(places))
+        kinds.setdefault(kind, []).append(var)
+    return [kinds[kind] for kind in sorted(kinds)]
+
+
+def canonical_names(
+    answer: Atom, hypotheses: tuple[Atom, ...], order: Iterable[Var]
+) -> dict[Var, Term | Time]:
+    """Variables renamed V0, V1, …, the offsets of a time counted from its least one."""
+    origin = _origins((answer, *hypotheses))
+    names: dict[Var, Term | Time] = {}
+    for number, var in enumerate(order):
+        new = Var(f"V{number}")
+        names[var] = Time(new, -origin[var]) if var in origin else new
+    return names
+
+
+def _origins(atoms: tuple[Atom, ...]) -> dict[Var, int]:
     origin: dict[Var, int] = {}
     for atom in atoms:
         if atom.time is not None and atom.time.base is not None:
             least = origin.get(atom.time.base, atom.time.offset)
             origin[atom.time.base] = min(least, atom.time.offset)
-    kinds: dict[tuple[str, ...], list[Var]] = {}
-    for var in unbound:
-        kinds.setdefault(_surroundings(var, atoms, conditions, origin), []).append(var)
-    groups = [kinds[kind] for kind in sorted(kinds)]
-    texts = []
-    for order in itertools.product(*(itertools.permutations(group) for group in groups)):
-        names: dict[Var, Term | Time] = {}
-        for number, var in enumerate(itertools.chain.from_iterable(order)):
-            new = Var(f"V{number}")
-            names[var] = Time(new, -origin[var]) if var in origin else new
-        texts.append(_text(answer, hypotheses, conditions, names))
-    return min(texts)
+    return origin
 
 
-def _surroundings(
-    var: Var,
-    atoms: tuple[Atom, ...],
-    conditions: tuple[Comparison, ...],
-    origin: dict[Var, int],
-) -> tuple[str, ...]:
-    """Where a variable stands, whatever its name: what no renaming can change."""
-    blank: dict[Var, Term | Time] = {
-        v: Time(Var("_"), -origin[v]) if v in origin else Var("_")
-        for v in variables(*atoms, *conditions)
-        if v != var
-    }
-    blank[var] = Time(Var("V"), -origin[var]) if var in origin else Var("V")
-    mine = [str(apply(a, blank)) for a in atoms if var in variables(a)]
-    rest = [str(apply_comparison(c, blank)) for c in conditions if var in variables(c)]
-    return (str(var in variables(atoms[0])), *sorted(mine), *sorted(rest))
+def _outline(atom: Atom, var: Var, bound: Container[Var], origin: dict[Var, int]) -> str:
+    """An atom in which only one variable has a name, and constants have none."""
+    marks = []
+    for arg in atom.args:
+        if isinstance(arg, Var) and arg not in bound:
+            marks.append("V" if arg == var else "_")
+        else:
+            marks.append("c")
+    base = atom.time.base if atom.time is not None else None
+    if atom.time is not None and base is not None and base not in bound:
+        marks.append(f"{'V' if base == var else '_'}{atom.time.offset - origin[base]:+d}")
+    return f"{atom.predicate}({', '.join(marks)})"
 
 
 def _text(
@@ -210,9 +255,8 @@ def _text(
     conditions: tuple[Comparison, ...],
     names: Substitution,
 ) -> str:
-    awaited = sorted(str(apply(h, names)) for h in hypotheses)
+    awaited = by_time(apply(h, names) for h in hypotheses)
     renamed = [apply_comparison(c, names) for c in conditions]
-    times = {t for c in renamed for t in (c.left, c.right) if isinstance(t, Time)}
-    bounds = Bounds.of(time_comparisons(renamed), ()).conditions if times else ()
+    bounds = Bounds.of(time_comparisons(renamed), ()).conditions
     others = sorted(str(c) for c in object_comparisons(renamed))
-    return " | ".join([str(apply(answer, names)), *awaited, *map(str, bounds), *others])
+    return " | ".join(map(str, [apply(answer, names), *awaited, *bounds, *others]))
