@@ -3,7 +3,7 @@
 A second way, independent of `reference`: it never looks back at the facts that have arrived, only
 at the triples they left. What was smaller once stays smaller as long as the larger one lives, for
 a hypothesis that closes or arrives closes or arrives for both; so minimality is settled once,
-when a triple appears.
+when a triple appears. So is the evidence that is shown: what completes later was not first.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 from resolution.bounds import decide
 from resolution.delays import Delays
-from resolution.premises import PremiseSet
-from resolution.reference import one_evidence_each
-from resolution.substitution import match, variables
+from resolution.index import Index
+from resolution.premises import PremiseSet, undecided
+from resolution.reference import first_evidence
+from resolution.substitution import Substitution, apply, image, instance, match, unify, variables
 from resolution.terms import Atom, Term, Time, Var
 from resolution.triples import Triple, smaller
 
@@ -35,21 +36,37 @@ class _Entry:
         return next(iter(self.variants.values()))
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one step did to `S_τ`; false if nothing."""
+
+    appeared: list[Triple]
+    vanished: list[Triple]
+
+    def __bool__(self) -> bool:
+        return bool(self.appeared or self.vanished)
+
+
 class Incremental:
     """The schematic supported answers of one query, kept up to date from one τ to the next."""
 
     def __init__(self, premise_sets: Iterable[PremiseSet], delays: Delays) -> None:
         self._sets = tuple(premise_sets)
+        self._inner: dict[int, list[PremiseSet]] = {}
         self._delays = delays
         self._arrived: dict[Atom, int] = {}
         self._entries: dict[str, _Entry] = {}
-        self._by_answer: dict[Atom, dict[str, _Entry]] = defaultdict(dict)
-        self._awaiting: dict[Atom | str, dict[str, _Entry]] = defaultdict(dict)
+        self._shown: dict[str, Triple] = {}
+        self._by_answer: Index[_Entry] = Index()
+        self._awaiting: Index[_Entry] = Index()
         self._deadlines: list[tuple[int, str]] = []
-        self._starts: dict[str, list[tuple[PremiseSet, Atom]]] = defaultdict(list)
+        self._starts: dict[str, list[Triple]] = defaultdict(list)
         for premises in self._sets:
-            for atom in premises.atoms:
-                self._starts[atom.predicate].append((premises, atom))
+            start = Triple(
+                premises, premises.answer, frozenset(), premises.atoms, premises.comparisons
+            )
+            for predicate in dict.fromkeys(atom.predicate for atom in premises.atoms):
+                self._starts[predicate].append(start)
 
     @property
     def next_deadline(self) -> int | None:
@@ -58,150 +75,163 @@ class Incremental:
             heapq.heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else None
 
-    def step(self, tau: int, slice_: Mapping[Atom, int]) -> bool:
-        """Goes on to τ, at which the facts of the slice arrive. Returns whether `S_τ` changed."""
-        new = list(self._local_mgus(slice_))
+    def step(self, tau: int, slice_: Mapping[Atom, int]) -> Change:
+        """Goes on to τ, at which the facts of the slice arrive."""
         self._arrived.update(slice_)
-        changed = self._close(tau)
-        for fact in slice_:
-            for identity, entry in list(self._awaiting.get(fact, {}).items()):
-                self._remove(identity, entry)
-                changed |= not entry.hidden
+        new = [t for t in self._local_mgus(slice_, tau) if t.possible(tau, self._delays)]
+        vanished = self._end(tau, slice_)
+        fresh: dict[str, _Entry] = {}
         for triple in new:
-            if all(h not in self._arrived for h in triple.hypotheses) and triple.possible(
-                tau, self._delays
-            ):
-                changed |= self._add(triple)
-        return changed
+            vanished.extend(self._add(triple, fresh))
+        appeared = {
+            identity: first_evidence(entry.variants.values(), self._arrived)
+            for identity, entry in fresh.items()
+            if not entry.hidden
+        }
+        self._shown.update(appeared)
+        return Change(list(appeared.values()), vanished)
 
     def answers(self) -> list[Triple]:
         """`S_τ`, one triple for each answer."""
-        return one_evidence_each(
-            (t for e in self._entries.values() if not e.hidden for t in e.variants.values()),
-            self._arrived,
-        )
+        return list(self._shown.values())
 
     # --- local mgus ------------------------------------------------------------------------------
 
-    def _local_mgus(self, slice_: Mapping[Atom, int]) -> Iterator[Triple]:
+    def _local_mgus(self, slice_: Mapping[Atom, int], tau: int) -> Iterator[Triple]:
         """What the arriving facts make of the premise sets and of the triples that await them."""
-        facts: dict[str, list[Atom]] = defaultdict(list)
-        for fact in slice_:
-            facts[fact.predicate].append(fact)
-        untouched = {
-            id(premises): Triple.of(premises, {}, ())
-            for predicate in facts
-            for premises, _ in self._starts[predicate]
-        }
+        arriving: Index[Atom] = Index()
         touched: dict[str, _Entry] = {}
+        starts: dict[int, Triple] = {}
         for fact in slice_:
-            touched.update(self._awaiting.get(fact, {}))
-            touched.update(self._awaiting.get(fact.predicate, {}))
-        waiting = [*untouched.values(), *(t for e in touched.values() for t in e.variants.values())]
-        for triple in waiting:
-            yield from _matched(triple, facts)
+            arriving.file(fact, str(fact), fact)
+            touched.update(self._awaiting.covering(fact))
+            starts.update((start.premises.number, start) for start in self._starts[fact.predicate])
+        for start in starts.values():
+            yield from self._matched(start, arriving, tau)
+        for entry in touched.values():
+            for triple in entry.variants.values():
+                yield from self._matched(triple, arriving, tau)
+
+    def _matched(self, triple: Triple, arriving: Index[Atom], tau: int) -> Iterator[Triple]:
+        """The triples that the non-empty local mgus of H and the arriving facts lead to."""
+        awaited = triple.hypotheses
+
+        def choose(
+            at: int, by: dict[Var, Term | Time], some: bool
+        ) -> Iterator[dict[Var, Term | Time]]:
+            if at == len(awaited):
+                if some:
+                    yield by
+                return
+            atom = instance(awaited[at], by)
+            if self._may_be_awaited(atom, tau):
+                yield from choose(at + 1, by, some)
+            for fact in arriving.covered(atom).values():
+                extended = match(awaited[at], fact, by)
+                if extended is not None:
+                    yield from choose(at + 1, extended, True)
+
+        for by in choose(0, {}, False):
+            grown = self._grown(triple, by)
+            if all(self._may_be_awaited(h, tau) for h in grown.hypotheses) and all(
+                decide(c) is not False for c in grown.comparisons
+            ):
+                yield grown
+
+    def _may_be_awaited(self, atom: Atom, tau: int) -> bool:
+        """Whether an atom has neither arrived nor closed; one with variables may yet be either."""
+        if not _known(atom):
+            return True
+        assert atom.time is not None
+        return atom not in self._arrived and tau < atom.time.offset + self._delays.of(atom)
+
+    def _grown(self, triple: Triple, by: Substitution) -> Triple:
+        atoms = dict.fromkeys(instance(h, by) for h in triple.hypotheses)
+        return Triple(
+            triple.premises,
+            instance(triple.answer, by),
+            triple.evidence.union(a for a in atoms if a in self._arrived),
+            tuple(a for a in atoms if a not in self._arrived),
+            undecided(image(c, by) for c in triple.comparisons),
+        )
 
     # --- the set ---------------------------------------------------------------------------------
 
-    def _add(self, triple: Triple) -> bool:
+    def _add(self, triple: Triple, fresh: dict[str, _Entry]) -> Iterator[Triple]:
+        """Takes a triple in; what was shown and is not minimal beside it is returned."""
         identity = triple.identity
         entry = self._entries.get(identity)
         if entry is not None:
             entry.variants.setdefault(triple.evidence, triple)
-            return False
+            return
         rivals = self._rivals(triple)
         entry = _Entry({triple.evidence: triple}, self._hidden(triple, rivals))
-        self._entries[identity] = entry
-        self._by_answer[_ground(triple.answer)][identity] = entry
+        fresh[identity] = self._entries[identity] = entry
+        self._by_answer.file(triple.answer, identity, entry)
         for hypothesis in triple.hypotheses:
-            key = hypothesis.predicate if variables(hypothesis) else hypothesis
-            self._awaiting[key][identity] = entry
+            self._awaiting.file(hypothesis, identity, entry)
         deadline = triple.deadline(self._delays)
         if deadline is not None:
             heapq.heappush(self._deadlines, (deadline, identity))
-        changed = not entry.hidden
         for other in rivals:
             if not other.hidden and smaller(triple, other.triple):
-                other.hidden = changed = True
-        return changed
+                other.hidden = True
+                if other.triple.identity in self._shown:
+                    yield self._shown.pop(other.triple.identity)
 
     def _rivals(self, triple: Triple) -> list[_Entry]:
         """The triples whose answers may be instances of this one's, or the other way round."""
-        answer = _ground(triple.answer)
-        if answer is _OPEN:
-            return list(self._entries.values())
-        return [*self._by_answer[answer].values(), *self._by_answer[_OPEN].values()]
+        found = {
+            **self._by_answer.covering(triple.answer),
+            **self._by_answer.covered(triple.answer),
+        }
+        return list(found.values())
 
     def _hidden(self, triple: Triple, rivals: list[_Entry]) -> bool:
         return (
             smaller(triple, triple)
             or any(smaller(other.triple, triple) for other in rivals)
-            or any(smaller(premises, triple, or_equal=True) for premises in self._sets)
+            or any(smaller(sets, triple, or_equal=True) for sets in self._within(triple.premises))
         )
 
-    def _close(self, tau: int) -> bool:
-        changed = False
-        while (deadline := self.next_deadline) is not None and deadline <= tau:
-            identity = heapq.heappop(self._deadlines)[1]
-            entry = self._entries[identity]
-            self._remove(identity, entry)
-            changed |= not entry.hidden
-        return changed
+    def _within(self, premises: PremiseSet) -> list[PremiseSet]:
+        """The premise sets that may map into instances of this one: a few, so worth keeping."""
+        if premises.number not in self._inner:
+            self._inner[premises.number] = [s for s in self._sets if _may_embed(s, premises)]
+        return self._inner[premises.number]
 
-    def _remove(self, identity: str, entry: _Entry) -> None:
-        if self._entries.pop(identity, None) is None:
-            return
-        self._by_answer[_ground(entry.triple.answer)].pop(identity)
-        for hypothesis in entry.triple.hypotheses:
-            key = hypothesis.predicate if variables(hypothesis) else hypothesis
-            self._awaiting[key].pop(identity, None)
-
-
-_OPEN = Atom("", (), None)
-"""Stands for every answer with variables in it."""
+    def _end(self, tau: int, slice_: Mapping[Atom, int]) -> list[Triple]:
+        """Takes out what closed by τ and what awaited a fact that arrived; returns what was shown."""
+        ended = [identity for fact in slice_ for identity in self._awaiting.covered(fact)]
+        while self._deadlines and self._deadlines[0][0] <= tau:
+            ended.append(heapq.heappop(self._deadlines)[1])
+        for identity in ended:
+            entry = self._entries.pop(identity, None)
+            if entry is not None:
+                self._by_answer.remove(entry.triple.answer, identity)
+                for hypothesis in entry.triple.hypotheses:
+                    self._awaiting.remove(hypothesis, identity)
+        return [self._shown.pop(identity) for identity in ended if identity in self._shown]
 
 
-def _ground(answer: Atom) -> Atom:
-    return _OPEN if variables(answer) else answer
+def _known(atom: Atom) -> bool:
+    """Whether an atom is ground."""
+    time = atom.time is None or atom.time.base is None
+    return time and not any(isinstance(arg, Var) for arg in atom.args)
 
 
-def _matched(triple: Triple, facts: Mapping[str, list[Atom]]) -> Iterator[Triple]:
-    """The triples that the non-empty local mgus of H and the arriving facts lead to."""
-    arriving = {fact for some in facts.values() for fact in some}
-
-    def choose(
-        rest: tuple[Atom, ...], by: dict[Var, Term | Time], some: bool
-    ) -> Iterator[dict[Var, Term | Time]]:
-        if not rest:
-            if some:
-                yield by
-            return
-        yield from choose(rest[1:], by, some)
-        for fact in facts.get(rest[0].predicate, ()):
-            extended = match(rest[0], fact, by)
-            if extended is not None:
-                yield from choose(rest[1:], extended, True)
-
-    for by in choose(triple.hypotheses, {}, False):
-        step = Triple.of(_as_premises(triple), by, arriving)
-        if all(decide(c) is not False for c in step.comparisons):
-            yield Triple(
-                triple.premises,
-                step.answer,
-                triple.evidence | step.evidence,
-                step.hypotheses,
-                step.comparisons,
-            )
+def _may_embed(inner: PremiseSet, outer: PremiseSet) -> bool:
+    """Whether some instances give one answer, and each atom of the inner is one of the outer."""
+    apart = _renamed_apart(inner)
+    by = unify(outer.answer, apply(inner.answer, apart), {})
+    if by is None:
+        return False
+    inside = (apply(atom, apart) for atom in inner.atoms)
+    return all(any(unify(o, i, by) is not None for o in outer.atoms) for i in inside)
 
 
-def _as_premises(triple: Triple) -> PremiseSet:
-    """A triple's answer, hypotheses and conditions as the premise set that is left of it."""
-    origin = triple.premises
-    return PremiseSet(
-        origin.number,
-        origin.query,
-        triple.answer,
-        triple.hypotheses,
-        triple.comparisons,
-        origin.derivation,
-    )
+def _renamed_apart(premises: PremiseSet) -> Substitution:
+    atoms = (premises.answer, *premises.atoms)
+    timed = {atom.time.base for atom in atoms if atom.time is not None}
+    new = {var: Var(f"{var.name}'") for var in variables(*atoms)}
+    return {var: Time(name, 0) if var in timed else name for var, name in new.items()}

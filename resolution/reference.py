@@ -63,14 +63,16 @@ def _may_hold(triple: Triple) -> bool:
 
 
 def one_evidence_each(triples: Iterable[Triple], arrived: Mapping[Atom, int]) -> list[Triple]:
-    """Of the triples that differ only in E, the one whose evidence is minimal and came first."""
+    """One triple for each identity."""
     alike: dict[str, list[Triple]] = defaultdict(list)
     for triple in triples:
         alike[triple.identity].append(triple)
-    return [_first(group, arrived) for group in alike.values()]
+    return [first_evidence(group, arrived) for group in alike.values()]
 
 
-def _first(group: list[Triple], arrived: Mapping[Atom, int]) -> Triple:
+def first_evidence(alike: Iterable[Triple], arrived: Mapping[Atom, int]) -> Triple:
+    """Of triples that differ only in E, the one whose evidence is minimal and came first."""
+    group = list(alike)
     minimal = [t for t in group if not any(other.evidence < t.evidence for other in group)]
     return min(
         minimal,

@@ -6,7 +6,7 @@ for themselves. Both work on time terms by integer arithmetic: `T+2` and `S-1` u
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TypeAlias
 
 from resolution.terms import Atom, Comparison, Term, Time, Var
@@ -135,10 +135,15 @@ def _moved(time: Time, by: Substitution) -> Time:
 
 
 def embeddings(
-    patterns: tuple[Atom, ...], targets: Iterable[Atom], by: Substitution
+    patterns: tuple[Atom, ...], targets: Collection[Atom], by: Substitution
 ) -> Iterator[dict[Var, Term | Time]]:
     """Every extension of `by` that maps each of `patterns` to one of `targets`."""
-    choices = [(p, [t for t in targets if match(p, t, by) is not None]) for p in patterns]
+    choices: list[tuple[Atom, list[Atom]]] = []
+    for pattern in patterns:
+        found = [target for target in targets if match(pattern, target, by) is not None]
+        if not found:
+            return
+        choices.append((pattern, found))
     choices.sort(key=lambda choice: len(choice[1]))
     yield from _embed(choices, 0, dict(by))
 
