@@ -47,7 +47,7 @@ def _alert(event: str, answer: str, tau: str, since: str, decided_at: str, reaso
     jsonb_build_object('answer', w.answer, 'bindings', w.bindings, 'evidence', w.evidence,
         'arrivals', to_jsonb(w.arrivals), 'hypotheses', w.hypotheses, 'closes', to_jsonb(w.closes),
         'conditions', w.conditions, 'deadline', w.deadline, 'since', {since},
-        'decided_at', {decided_at}, 'reason', {reason})"""
+        'decided_at', {decided_at}, 'reason', {reason}, 'unit_ms', %(unit)s::bigint)"""
 
 
 def _wanted(event: str) -> str:
@@ -225,13 +225,16 @@ select coalesce(sum(pending), 0)::bigint, coalesce(sum(confirmed), 0)::bigint,
 from sums
 """
 
-# Pending triples that have come within an endpoint's span of their deadline since the last time.
+# Pending answers that have come within an endpoint's span of their deadline since the last time.
 DEADLINE_ALERTS = f"""
 insert into outbox ({_ALERT_COLUMNS})
 select {_alert("'deadline'", "w.answer_id", "%(tau)s", "w.since", "null::bigint", "null::text")}
 from endpoints e
-join {{triples}} w on w.live and w.deadline <= %(tau)s + e.within
-    and (w.deadline > %(before)s + e.within or w.batch = %(batch)s)
+cross join lateral (
+    select coalesce(e.within, (e.within_ms + %(unit)s::bigint - 1) / %(unit)s::bigint) as points
+) span
+join {{triples}} w on w.live and w.shown and w.deadline < %(tau)s + span.points
+    and (w.deadline >= %(before)s + span.points or w.batch = %(batch)s)
 where {_wanted("'deadline'")}
 on conflict do nothing
 """

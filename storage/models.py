@@ -388,7 +388,10 @@ class Endpoint(Base):
         comment="confirmed, pending, refuted, deadline",
     )
     within: Mapped[int | None] = mapped_column(
-        comment="event `deadline`: when that many time points are left"
+        comment="event `deadline`: when fewer than that many time points are left"
+    )
+    within_ms: Mapped[int | None] = mapped_column(
+        comment="event `deadline`: the same in milliseconds, for programs of any unit"
     )
     filter: Mapped[dict[str, Any]] = mapped_column(
         server_default=text("'{}'"), comment="only answers whose bindings contain this"
@@ -439,7 +442,7 @@ class Outbox(Base):
     tau: Mapped[int] = mapped_column(comment="τ of the event")
     body: Mapped[dict[str, Any]] = mapped_column(
         comment="answer, bindings, evidence, arrivals, hypotheses, conditions, deadline, since, "
-        "reason at the time of the event"
+        "reason, unit_ms at the time of the event"
     )
     status: Mapped[str] = mapped_column(
         server_default=text("'waiting'"), comment="waiting, delivered or dead"
@@ -448,6 +451,9 @@ class Outbox(Base):
         Integer, server_default=text("0"), comment="how often it was tried"
     )
     next_at: Mapped[datetime] = _now("wall time before which it is not tried")
+    claimed_by: Mapped[int | None] = mapped_column(
+        Integer, comment="deliverer that has it in hand; void once that one is gone"
+    )
     created_at: Mapped[datetime] = _now(_WALL)
     done_at: Mapped[datetime | None] = mapped_column(
         comment="wall time of its delivery or of giving up"

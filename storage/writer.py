@@ -105,13 +105,14 @@ class Writer:
         began = time.monotonic()
         with self._transaction() as cursor:
             cursor.execute(
-                "select complete_tau, last_batch, name, now() from runs where id = %s for update",
+                "select r.complete_tau, r.last_batch, r.name, p.unit_ms, now() "
+                "from runs r join programs p on p.id = r.program where r.id = %s for update of r",
                 (run,),
             )
             row = cursor.fetchone()
             if row is None:
                 raise StoreError(f"there is no run {run} in the store: it was pruned; start anew")
-            before, last_batch, program, now = row
+            before, last_batch, program, unit, now = row
             if batch is not None and batch <= last_batch:
                 for table in ("staged_changes", "staged_events"):
                     cursor.execute(
@@ -125,6 +126,7 @@ class Writer:
                 "tau": -1 if tau is None else tau,
                 "before": -1 if before is None else before,
                 "program": program,
+                "unit": unit,
             }
             cursor.execute("select ensure_partitions(%s)", (now,))
             changes = 0 if batch is None else _staged(cursor, values)

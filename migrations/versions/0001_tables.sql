@@ -121,6 +121,7 @@ CREATE TABLE endpoints (
     queries TEXT[],
     events TEXT[] DEFAULT '{confirmed}' NOT NULL,
     within BIGINT,
+    within_ms BIGINT,
     filter JSONB DEFAULT '{}' NOT NULL,
     format TEXT DEFAULT 'standard' NOT NULL,
     headers JSONB DEFAULT '{}' NOT NULL,
@@ -140,7 +141,8 @@ COMMENT ON COLUMN endpoints.secret_from IS 'where the secrets are found: env:NAM
 COMMENT ON COLUMN endpoints.program IS 'only of this program; null: of any';
 COMMENT ON COLUMN endpoints.queries IS 'only these queries; null: all';
 COMMENT ON COLUMN endpoints.events IS 'confirmed, pending, refuted, deadline';
-COMMENT ON COLUMN endpoints.within IS 'event `deadline`: when that many time points are left';
+COMMENT ON COLUMN endpoints.within IS 'event `deadline`: when fewer than that many time points are left';
+COMMENT ON COLUMN endpoints.within_ms IS 'event `deadline`: the same in milliseconds, for programs of any unit';
 COMMENT ON COLUMN endpoints.filter IS 'only answers whose bindings contain this';
 COMMENT ON COLUMN endpoints.format IS 'standard, or the name of a template';
 COMMENT ON COLUMN endpoints.headers IS 'more headers; secret ones as env:NAME';
@@ -320,6 +322,7 @@ CREATE TABLE outbox (
     status TEXT DEFAULT 'waiting' NOT NULL,
     attempts INTEGER DEFAULT 0 NOT NULL,
     next_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+    claimed_by INTEGER,
     created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     done_at TIMESTAMP WITH TIME ZONE,
     CONSTRAINT outbox_pkey PRIMARY KEY (id),
@@ -339,10 +342,11 @@ COMMENT ON COLUMN outbox.program IS 'name of the program';
 COMMENT ON COLUMN outbox.query IS 'predicate of the query';
 COMMENT ON COLUMN outbox.answer_id IS 'answer';
 COMMENT ON COLUMN outbox.tau IS 'τ of the event';
-COMMENT ON COLUMN outbox.body IS 'answer, bindings, evidence, arrivals, hypotheses, conditions, deadline, since, reason at the time of the event';
+COMMENT ON COLUMN outbox.body IS 'answer, bindings, evidence, arrivals, hypotheses, conditions, deadline, since, reason, unit_ms at the time of the event';
 COMMENT ON COLUMN outbox.status IS 'waiting, delivered or dead';
 COMMENT ON COLUMN outbox.attempts IS 'how often it was tried';
 COMMENT ON COLUMN outbox.next_at IS 'wall time before which it is not tried';
+COMMENT ON COLUMN outbox.claimed_by IS 'deliverer that has it in hand; void once that one is gone';
 COMMENT ON COLUMN outbox.created_at IS 'wall time at which the store was told';
 COMMENT ON COLUMN outbox.done_at IS 'wall time of its delivery or of giving up';
 
