@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -90,7 +91,7 @@ def init(
         _fail(error)
     for path in made:
         typer.echo(path)
-    typer.echo(f"\nNext: cd {name} && whilst trace turbines.rules facts.jsonl")
+    typer.echo(f"\nNext: cd {shlex.quote(str(name))} && whilst trace turbines.rules facts.jsonl")
 
 
 def setup_jars(

@@ -48,10 +48,10 @@ def test_doctor_ends_with_1_and_the_command_where_a_part_is_missing(
 
 
 def test_init_tells_the_next_command_and_refuses_a_second_time(tmp_path: Path) -> None:
-    code, out, _ = whilst("init", str(tmp_path / "farm"))
+    code, out, _ = whilst("init", str(tmp_path / "a farm"))
     assert code == 0
-    assert "whilst trace turbines.rules facts.jsonl" in out
-    code, out, err = whilst("init", str(tmp_path / "farm"))
+    assert f"cd '{tmp_path}/a farm' && whilst trace turbines.rules facts.jsonl" in out
+    code, out, err = whilst("init", str(tmp_path / "a farm"))
     assert (code, out) == (1, "")
     assert err.startswith("error: ")
     assert "another name" in err
