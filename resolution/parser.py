@@ -10,10 +10,10 @@ import json
 from importlib.resources import files
 from typing import Literal, cast
 
-from lark import Lark, Token, Transformer, UnexpectedToken, v_args
-from lark.parsers.lalr_interactive_parser import InteractiveParser
+from lark import Lark, Transformer, v_args
 
 from resolution.errors import Diagnostic, ProgramErrors, quote
+from resolution.machine import Machine, Parser, Token, Unexpected
 from resolution.syntax import (
     Amount,
     Atom,
@@ -92,14 +92,15 @@ class _Reading:
         self._statements: list[Statement] = []
         self._comments: list[Comment] = []
         self._mistakes: list[Diagnostic] = []
-        self._parser = _new_parser()
+        self._parser = Parser(_MACHINE)
         self._seen: list[Token] = []  # the statement so far
+        self._column: int | None = None  # where it begins in its line, once that matters
         self._skipping = False  # it has a mistake: go on to its end
 
     def result(self) -> tuple[Tree, tuple[Diagnostic, ...]]:
-        for token in _LARK.lex(self._source.text):
+        for token in _MACHINE.tokens(self._source.text):
             if token.type == "COMMENT":
-                self._comments.append(Comment(token.rstrip(), _span(token, token)))
+                self._comments.append(Comment(token.text.rstrip(), _span(token, token)))
             else:
                 self._take(token)
                 if len(self._mistakes) == _MISTAKES:
@@ -122,21 +123,21 @@ class _Reading:
                     self._restart()
                 return
         try:
-            self._parser.feed_token(token)
-        except UnexpectedToken:
+            self._parser.feed(token)
+        except Unexpected:
             if self._begins(token):
                 self._break_off()
                 self._restart()
                 self._take(token)
                 return
-            told = unexpected(token, self._seen, _accepted(self._parser))
+            told = unexpected(token, self._seen, self._parser.accepted())
             self._refuse(token, told)
         except _Refused as refused:
             self._refuse(token, refused.diagnostic)
         else:
             self._seen.append(token)
             if token.type == "END":
-                self._statements.append(_finished(self._parser))
+                self._statements.append(self._parser.result())
                 self._restart()
 
     def _begins(self, token: Token) -> bool:
@@ -148,22 +149,23 @@ class _Reading:
         if not self._seen or token.type not in _WORDS:
             return False
         first, last = self._seen[0], self._seen[-1]
-        return (
-            (last.end_line or 0) < (token.line or 0)
-            and (token.column or 0) <= (first.column or 0)
-            and last.type not in ("_COMMA", "ARROW")
-        )
+        text = self._source.text
+        line = text.rfind("\n", last.end, token.start) + 1
+        if line == 0 or last.type in ("_COMMA", "ARROW"):
+            return False
+        if self._column is None:
+            self._column = first.start - (text.rfind("\n", 0, first.start) + 1)
+        return token.start - line <= self._column
 
     def _break_off(self) -> None:
         """Tell that the statement has no end; keep it where only the `.` is missing."""
-        accepted = _accepted(self._parser)
+        accepted = self._parser.accepted()
         self._mistakes.append(unfinished(self._seen, accepted))
         if "END" in accepted:
-            end = Token.new_borrow_pos("END", ".", self._seen[-1])
-            end.start_pos = end.end_pos
+            place = self._seen[-1].end
             try:
-                self._parser.feed_token(end)
-                self._statements.append(_finished(self._parser))
+                self._parser.feed(Token("END", ".", place, place))
+                self._statements.append(self._parser.result())
             except _Refused as refused:
                 self._mistakes.append(refused.diagnostic)
 
@@ -177,26 +179,26 @@ class _Reading:
             del self._seen[1:-1]  # only the first and the last are looked at from here on
 
     def _restart(self) -> None:
-        self._parser = _new_parser()
+        self._parser = Parser(_MACHINE)
         self._seen = []
+        self._column = None
         self._skipping = False
 
 
 def _span(first: Token, last: Token) -> Span:
-    return Span(cast(int, first.start_pos), cast(int, last.end_pos))
+    return Span(first.start, last.end)
 
 
 def _number(token: Token) -> int | float:
-    if len(token) > _DIGITS:
-        span = _span(token, token)
-        raise _Refused(span.start, span.end, f"a number has at most {_DIGITS} characters")
-    if token.isdigit():
-        return int(token)
+    if len(token.text) > _DIGITS:
+        raise _Refused(token.start, token.end, f"a number has at most {_DIGITS} characters")
+    if token.text.isdigit():
+        return int(token.text)
     try:  # read as JSON reads it, so that a fact and a rule mean the same number
-        return cast("int | float", constant(float(token)))
+        return cast("int | float", constant(float(token.text)))
     except ValueError:
-        span = _span(token, token)
-        raise _Refused(span.start, span.end, f"{quote(token)} is too large a number") from None
+        message = f"{quote(token.text)} is too large a number"
+        raise _Refused(token.start, token.end, message) from None
 
 
 @v_args(inline=True)
@@ -217,7 +219,7 @@ class _Build(Transformer[Token, Statement]):
         bound: Amount,
         end: Token,
     ) -> Stream:
-        return Stream(str(name), fields or (), bound, _span(first, end), _span(name, name))
+        return Stream(name.text, fields or (), bound, _span(first, end), _span(name, name))
 
     def delay(
         self, first: Token, pattern: Atom, _equals: Token, bound: Amount, end: Token
@@ -236,7 +238,7 @@ class _Build(Transformer[Token, Statement]):
         end: Token,
     ) -> Rigid:
         source = None if file is None else _text(file)
-        return Rigid(str(name), fields or (), source, _span(first, end), _span(name, name))
+        return Rigid(name.text, fields or (), source, _span(first, end), _span(name, name))
 
     def query(self, first: Token, atom: Atom, end: Token) -> Query:
         return Query(atom, _span(first, end))
@@ -244,11 +246,11 @@ class _Build(Transformer[Token, Statement]):
     def rule(
         self, head: Atom, _arrow: Token | None, body: tuple[Literal_, ...] | None, end: Token
     ) -> Rule:
-        return Rule(head, body or (), Span(head.span.start, cast(int, end.end_pos)))
+        return Rule(head, body or (), Span(head.span.start, end.end))
 
     def field(self, name: Token, _colon: Token | None, kind: Token | None) -> Field:
         span = _span(name, kind or name)
-        return Field(str(name), None if kind is None else str(kind), span)
+        return Field(name.text, None if kind is None else kind.text, span)
 
     def fields(self, *fields: Field) -> tuple[Field, ...]:
         return fields
@@ -260,28 +262,30 @@ class _Build(Transformer[Token, Statement]):
         return terms
 
     def atom(self, name: Token, _open: Token, terms: tuple[Term, ...] | None, close: Token) -> Atom:
-        return Atom(str(name), terms or (), _span(name, close), _span(name, name))
+        return Atom(name.text, terms or (), _span(name, close), _span(name, name))
 
     def comparison(self, left: Term, operator: Token, right: Term) -> Comparison:
         span = Span(left.span.start, right.span.end)
-        return Comparison(left, cast(Operator, str(operator)), right, span)
+        return Comparison(left, cast(Operator, operator.text), right, span)
 
     def below_negative(self, left: Term, arrow: Token, number: Token) -> Comparison:
-        if arrow != "<-":
-            raise _Refused(*_ends(arrow), f"expected a comparison operator, found {quote(arrow)}")
-        minus = cast(int, arrow.start_pos) + 1
-        value = Constant(-_number(number), Span(minus, cast(int, number.end_pos)))
+        if arrow.text != "<-":
+            raise _Refused(
+                arrow.start, arrow.end, f"expected a comparison operator, found {quote(arrow.text)}"
+            )
+        minus = arrow.start + 1
+        value = Constant(-_number(number), Span(minus, number.end))
         return Comparison(left, "<", value, Span(left.span.start, value.span.end))
 
     def variable(self, name: Token) -> Variable:
-        return Variable(str(name), _span(name, name))
+        return Variable(name.text, _span(name, name))
 
     def shifted(self, variable: Variable, sign: Token, amount: Amount) -> Shifted:
         span = Span(variable.span.start, amount.span.end)
-        return Shifted(variable, cast(Literal["+", "-"], str(sign)), amount, span)
+        return Shifted(variable, cast(Literal["+", "-"], sign.text), amount, span)
 
     def symbol(self, name: Token) -> Constant:
-        return Constant(str(name), _span(name, name))
+        return Constant(name.text, _span(name, name))
 
     def string(self, text: Token) -> Constant:
         return Constant(_text(text), _span(text, text))
@@ -296,33 +300,28 @@ class _Build(Transformer[Token, Statement]):
         value = _number(number)
         if not isinstance(value, int):
             hint = "write a duration for a part of a time point: `1500ms`"
-            message = f"{quote(number)} is not a whole number of time points"
-            raise _Refused(*_ends(number), message, hint)
+            message = f"{quote(number.text)} is not a whole number of time points"
+            raise _Refused(number.start, number.end, message, hint)
         return Number(value, _span(number, number))
 
     def duration(self, length: Token) -> Duration:
-        digits = length.rstrip("mshdw")
+        digits = length.text.rstrip("mshdw")
         if len(digits) > _DIGITS:
-            raise _Refused(*_ends(length), f"a number has at most {_DIGITS} characters")
-        return Duration(int(digits), length[len(digits) :], _span(length, length))
+            raise _Refused(length.start, length.end, f"a number has at most {_DIGITS} characters")
+        return Duration(int(digits), length.text[len(digits) :], _span(length, length))
 
     def below_zero(self, minus: Token, amount: Amount) -> Amount:
-        span = Span(cast(int, minus.start_pos), amount.span.end)
+        span = Span(minus.start, amount.span.end)
         if isinstance(amount, Number):
             return Number(-amount.value, span)
         return Duration(-amount.value, amount.unit, span)
 
 
-def _ends(token: Token) -> tuple[int, int]:
-    span = _span(token, token)
-    return span.start, span.end
-
-
 def _text(token: Token) -> str:
     """The value of a quoted string; escapes are those of JSON."""
-    start, end = _ends(token)
+    start, end = token.start, token.end
     try:
-        value = cast(str, json.loads(token, strict=False))
+        value = cast(str, json.loads(token.text, strict=False))
     except json.JSONDecodeError as error:
         hint = r"`\` begins one of \" \\ \/ \b \f \n \r \t \uXXXX; a `\` itself is `\\`"
         at = start + error.pos
@@ -343,17 +342,5 @@ _LARK = Lark(
     maybe_placeholders=True,
     transformer=_Build(),
 )
-_BLANK = _LARK.parse_interactive("", start="statement")
+_MACHINE = Machine(_LARK, "statement")
 _WORDS = {"UPPER", "LOWER", "UNIT", "STREAM", "DELAY", "RIGID", "QUERY", "FROM"}
-
-
-def _new_parser() -> InteractiveParser:
-    return cast(InteractiveParser, _BLANK.copy())  # type: ignore[no-untyped-call]
-
-
-def _accepted(parser: InteractiveParser) -> set[str]:
-    return cast("set[str]", parser.accepts())  # type: ignore[no-untyped-call]
-
-
-def _finished(parser: InteractiveParser) -> Statement:
-    return cast(Statement, parser.feed_eof())  # type: ignore[no-untyped-call]

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
-from lark import Token
-
 from resolution.errors import Diagnostic, quote
+from resolution.machine import Token
 from resolution.syntax import Span
 
 _UNITS = "ms, s, m, h, d, w"
@@ -50,7 +49,7 @@ _PLAIN = {
 def unexpected(token: Token, seen: Sequence[Token], accepted: AbstractSet[str]) -> Diagnostic:
     """The mistake of a statement that begins with `seen` and goes on with `token`."""
     message, hint = _reason(token, seen, accepted)
-    start, end = token.start_pos or 0, token.end_pos or 0
+    start, end = token.start, token.end
     if token.type == "UNCLOSED":
         end = start + 1
     return Diagnostic(Span(start, end), message, hint)
@@ -58,7 +57,7 @@ def unexpected(token: Token, seen: Sequence[Token], accepted: AbstractSet[str]) 
 
 def unfinished(seen: Sequence[Token], accepted: AbstractSet[str]) -> Diagnostic:
     """The mistake of a statement that stops after `seen`, where the next one or nothing follows."""
-    end = seen[-1].end_pos or 0
+    end = seen[-1].end
     if "END" in accepted:
         return Diagnostic(Span(end, end), "expected `.` at the end of the statement")
     expected = _expected(seen, accepted)
@@ -68,7 +67,7 @@ def unfinished(seen: Sequence[Token], accepted: AbstractSet[str]) -> Diagnostic:
 def _reason(
     token: Token, seen: Sequence[Token], accepted: AbstractSet[str]
 ) -> tuple[str, str | None]:
-    text = str(token)
+    text = token.text
     previous = seen[-1] if seen else None
     match token.type:
         case "UNCLOSED":
@@ -95,7 +94,7 @@ def _reason(
     elif token.type in ("PLUS", "MINUS"):
         hint = "a time is shifted once, with the variable first: `T+1`, `T-10m`"
     elif len(seen) > 1 and seen[0].type in _KEYWORDS and seen[1].type == "LPAR":
-        hint = f"`{seen[0]}` is taken for a predicate here: is the name behind it missing?"
+        hint = f"`{seen[0].text}` is taken for a predicate here: is the name behind it missing?"
     elif token.type == "UNDERSCORE":
         hint = "a name that begins with `_` is a variable"
     return f"expected {expected}, found {quote(text)}", hint
@@ -105,12 +104,15 @@ def _after(
     token: Token, previous: Token, accepted: AbstractSet[str]
 ) -> tuple[str, str | None] | None:
     """Mistakes that are known by the token before them."""
-    if previous == "not" and previous.type == "LOWER" and token.type in ("UPPER", "LOWER"):
+    if previous.text == "not" and previous.type == "LOWER" and token.type in ("UPPER", "LOWER"):
         return _NO_NEGATION, None
     if token.type == "LPAR" and previous.type in ("UPPER", "LOWER") and "RPAR" in accepted:
         return "a term has no arguments of its own", None
     if token.type == "DURATION" and "STRING" in accepted:
-        return "a duration is no term; it shifts a time", f"write `T+{token}` or `T-{token}`"
+        return (
+            "a duration is no term; it shifts a time",
+            f"write `T+{token.text}` or `T-{token.text}`",
+        )
     if token.type == "UPPER" and previous.type in ("PLUS", "MINUS") and "DURATION" in accepted:
         return (
             "a time is shifted by a number of time points or a duration, not by a variable",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pytest
 
 from resolution.errors import ProgramErrors
-from resolution.parser import decode, parse, parse_partial
+from resolution.parser import _LARK, _MACHINE, decode, parse, parse_partial
 from resolution.syntax import (
     Atom,
     Comparison,
@@ -192,3 +193,11 @@ def test_errors_travel_between_processes() -> None:
     again = pickle.loads(pickle.dumps(caught.value))
     assert str(again) == str(caught.value)
     assert again.diagnostics == caught.value.diagnostics
+
+
+@pytest.mark.parametrize("path", sorted((Path(__file__).parent / "errors").glob("*.rules")))
+def test_the_tokens_are_those_of_lark(path: Path) -> None:
+    """The machine is quick; what a token is stays lark's to say."""
+    text = path.read_text(encoding="utf-8")
+    ours = [tuple(token) for token in _MACHINE.tokens(text)]
+    assert ours == [(t.type, str(t), t.start_pos, t.end_pos) for t in _LARK.lex(text)]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolution.parser import _LARK, parse
+from resolution.parser import _MACHINE, parse
 from resolution.printer import WIDTH, format, show
 from resolution.syntax import Tree
 from tests.resolution.strategies import trees
@@ -29,12 +29,12 @@ def untidy(draw: st.DrawFn) -> tuple[Tree, str]:
     at = 0
     pick = random.Random(draw(st.integers(0, 2**32)))  # a draw for each gap would be slow
     gaps = [" ", "", "", "\n", "\n\n\n", "\t", "% c", "# c", "  % c\r"]
-    for token in _LARK.lex(text):
+    for token in _MACHINE.tokens(text):
         gap = pick.choice(gaps)
         if "c" in gap:
             gap += f"{len(parts)}\n"
-        parts += [text[at : token.start_pos], gap, token]
-        at = token.end_pos
+        parts += [text[at : token.start], gap, token.text]
+        at = token.end
     end = draw(st.sampled_from(["", "\n", "% the end", "\n\n# the end"]))
     return tree, "".join([*parts, text[at:], end])
 
