@@ -10,12 +10,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
     from pyspark.sql import SparkSession
 
     from tests.services.kafka import Broker
+
+# How long a case takes depends on what else the machine does, and no test of ours asserts a time.
+# The other health checks stay: they speak of the cases themselves.
+settings.register_profile("whilst", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("whilst")
 
 SERVICES = ("spark", "kafka", "postgres", "browser")
 
