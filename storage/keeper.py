@@ -109,7 +109,6 @@ class Server:
             "work_mem": "32MB",
             "maintenance_work_mem": "256MB",
             "max_wal_size": "4GB",
-            "wal_compression": "on",
             "jit": "off",
             "timezone": "UTC",
             "log_timezone": "UTC",

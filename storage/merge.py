@@ -59,8 +59,8 @@ def _wanted(event: str) -> str:
 
 MERGE = f"""
 with staged as materialized (
-    select ctid as place, id, answer_id, op = 'put' as put, start_tau, end_tau, deadline, reason,
-           hypotheses = '[]' as whole
+    select ctid as place, id, answer_id, query, op = 'put' as put, start_tau, end_tau, deadline,
+           reason, hypotheses = '[]' as whole
     from staged_changes where {_STAGED}
 ),
 touched as (
@@ -71,7 +71,7 @@ touched as (
 stored as materialized (
     select t.* from touched
     cross join lateral (
-        select ctid as place, id, answer_id, start_tau, end_tau, deadline, reason,
+        select ctid as place, id, answer_id, query, start_tau, end_tau, deadline, reason,
                hypotheses = '[]' as whole, live, shown, status, since, decided_at
         from {{triples}} x where x.answer_id = touched.answer_id
         offset 0  -- keeps this a look into the index for each, never a scan of everything
@@ -79,7 +79,8 @@ stored as materialized (
 ),
 both_of as (
     select coalesce(s.answer_id, t.answer_id) as answer_id, coalesce(s.id, t.id) as id,
-           s.place as staged_at, t.place as stored_at, coalesce(s.put, true) as there,
+           coalesce(s.query, t.query) as query, coalesce(s.put, true) as there,
+           s.place as staged_at, t.place as stored_at,
            case when s.put then s.start_tau else t.start_tau end as start_tau,
            case when s.put then s.end_tau else t.end_tau end as end_tau,
            case when s.put then s.deadline else t.deadline end as deadline,
@@ -99,8 +100,8 @@ weighed as (
     from both_of
 ),
 judged as materialized (
-    select answer_id, staged_at, stored_at, there, deadline, reason, left_at, start_tau, closed,
-           was_live, was_shown, was_status, was_since, was_decided_at, confirmed,
+    select answer_id, query, staged_at, stored_at, there, deadline, reason, left_at, start_tau,
+           closed, was_live, was_shown, was_status, was_since, was_decided_at, confirmed,
            possible and not bool_or(confirmed) over answer as live,
            row_number() over ranked = 1 as first,
            bool_or(confirmed) over answer as any_confirmed,
@@ -109,13 +110,14 @@ judged as materialized (
            max(was_status) filter (where was_shown) over answer as status_before
     from weighed
     window answer as (partition by answer_id),
-           ranked as (partition by answer_id order by there desc, confirmed desc, possible desc,
+           ranked as (partition by answer_id order by there desc, confirmed desc,
+                      case when confirmed then start_tau end, possible desc,
                       case when possible then deadline end, left_at desc nulls last, closed desc,
                       reason collate "C", id)
 ),
 final as materialized (
-    select answer_id, staged_at, stored_at, there, first, live, was_live, was_shown, was_status,
-           was_since, was_decided_at, deadline, status_before,
+    select answer_id, query, staged_at, stored_at, there, first, live, was_live, was_shown,
+           was_status, was_since, was_decided_at, deadline, status_before,
            there and first as shown,
            case when there and first then
                case when any_confirmed then 'confirmed' when any_possible then 'pending'
@@ -162,15 +164,8 @@ removed as (
     delete from {{triples}} t using final f
     where f.stored_at is not null and not f.there and t.ctid = f.stored_at
 ),
-told as materialized (
-    select f.*, w.query
-    from final f
-    cross join lateral (
-        select query from staged_changes where ctid = f.staged_at
-        union all
-        select query from {{triples}} where ctid = f.stored_at and f.staged_at is null
-    ) w
-    where f.first and f.status is distinct from f.status_before
+told as (
+    select * from final where first and status is distinct from status_before
 ),
 sums as (
     select query,

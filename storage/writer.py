@@ -183,8 +183,9 @@ def _connected(conninfo: str) -> psycopg.Connection[Any]:
         # A batch costs what it touches only by way of the indexes, also before the server has
         # statistics of a new run; and each batch is planned for itself, not for an average one.
         db.prepare_threshold = None
-        for setting in ("enable_seqscan = off", "enable_mergejoin = off", "work_mem = '128MB'"):
-            db.execute(f"set {setting}")
+        for plan in ("seqscan", "bitmapscan", "mergejoin"):
+            db.execute(f"set enable_{plan} = off")
+        db.execute("set work_mem = '128MB'")
     except psycopg.Error as error:
         raise translated(error) or error from error
     return db
