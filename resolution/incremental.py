@@ -201,7 +201,7 @@ class Incremental:
         return self._inner[premises.number]
 
     def _end(self, tau: int, slice_: Mapping[Atom, int]) -> list[Triple]:
-        """Takes out what closed by τ and what awaited a fact that arrived; returns what was shown."""
+        """Takes out what closed and what awaited a fact that arrived; returns what was shown."""
         ended = [identity for fact in slice_ for identity in self._awaiting.covered(fact)]
         while self._deadlines and self._deadlines[0][0] <= tau:
             ended.append(heapq.heappop(self._deadlines)[1])

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from resolution.delays import Delays
-from resolution.incremental import Incremental
+from resolution.incremental import Change, Incremental
 from resolution.premises import PremiseSet
 from resolution.terms import Atom
 from resolution.triples import Triple, by_time, identifiers
@@ -36,25 +36,27 @@ class Life:
         return self.start <= tau and all(tau < e for e in ends)
 
 
-def moments(
-    premise_sets: Iterable[PremiseSet], delays: Delays, arrived: Mapping[Atom, int]
-) -> Iterator[tuple[int, list[Triple]]]:
-    """Every τ at which `S_τ` changed, with `S_τ`: at arrivals and deadlines, to the very last."""
+def steps(
+    states: Sequence[Incremental], arrived: Mapping[Atom, int], end: int | None = None
+) -> Iterator[tuple[int, list[Change]]]:
+    """Takes states on through every τ at which something arrives or closes, to the end if given.
+
+    What it yields is what changed in each; where nothing did in any, the τ is passed over.
+    """
     slices: dict[int, dict[Atom, int]] = defaultdict(dict)
     for fact, arrival in arrived.items():
         slices[arrival][fact] = arrival
-    state = Incremental(premise_sets, delays)
     coming = sorted(slices, reverse=True)
     while True:
-        deadline = state.next_deadline
-        due = [tau for tau in (deadline, coming[-1] if coming else None) if tau is not None]
-        if not due:
+        due = [state.next_deadline for state in states] + coming[-1:]
+        tau = min((tau for tau in due if tau is not None), default=None)
+        if tau is None or (end is not None and tau > end):
             return
-        tau = min(due)
         if coming and coming[-1] == tau:
             coming.pop()
-        if state.step(tau, slices.get(tau, {})):
-            yield tau, state.answers()
+        changes = [state.step(tau, slices.get(tau, {})) for state in states]
+        if any(changes):
+            yield tau, changes
 
 
 def lives(
@@ -63,12 +65,9 @@ def lives(
     """Every triple that is ever in `S_τ`, with the interval in which it is."""
     started: dict[str, tuple[int, Triple]] = {}
     ended: dict[str, int] = {}
-    for tau, answers in moments(premise_sets, delays, arrived):
-        present = {triple.identity: triple for triple in answers}
-        for identity, triple in present.items():
-            started.setdefault(identity, (tau, triple))
-        for identity in started.keys() - present.keys() - ended.keys():
-            ended[identity] = tau
+    for tau, (change,) in steps([Incremental(premise_sets, delays)], arrived):
+        started.update((triple.identity, (tau, triple)) for triple in change.appeared)
+        ended.update((triple.identity, tau) for triple in change.vanished)
     found = []
     for identity, (start, triple) in started.items():
         deadline, reason = triple.closing(delays) or (None, None)

@@ -14,7 +14,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-_GROUPS = ("language", "store", "setup")
+_GROUPS = (
+    "language",
+    "trace",
+    "store",
+    "setup",
+    "lsp",
+)
 
 for _name in _GROUPS:
     importlib.import_module(f"monitor.cli.{_name}").register(app)
