@@ -20,6 +20,7 @@ _GROUPS = (
     "store",
     "setup",
     "lsp",
+    "alerts",
 )
 
 for _name in _GROUPS:
