@@ -21,6 +21,7 @@ _GROUPS = (
     "setup",
     "lsp",
     "alerts",
+    "dashboard",
 )
 
 for _name in _GROUPS:

@@ -1,0 +1,1 @@
+"""The pages. (A folder named `pages` beside the script would be served without `app.py`.)"""
