@@ -6,17 +6,21 @@ batches, and any split into groups, gives the same answers.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from resolution.changes import CHANGES, TRIPLES
-from resolution.kernel.cells import CellPlan, NotCells, blocks, evaluate, plan_cells
+from resolution.delays import Delays
+from resolution.kernel.cells import CellPlan, NotCells, at_home, blocks, evaluate, plan_cells
 from resolution.kernel.columns import Columns
-from resolution.kernel.render import Renderer
-from resolution.lives import lives, row
+from resolution.kernel.openly import OpenPlan, evaluate_open, open_at_home, open_blocks
+from resolution.kernel.render import Block, Renderer
 from resolution.premises import PremiseSet, premise_sets
 from resolution.program import Program
-from resolution.terms import Atom, Time, parse_value
+from resolution.substitution import apart, unify
 
 __all__ = ["FACTS", "Kernel"]
 
@@ -38,9 +42,8 @@ class Kernel:
     """The premise sets of a program, ready to be matched with tables of facts."""
 
     def __init__(self, program: Program) -> None:
-        self._program = program
-        self._sets = [premise_sets(program, query) for query in program.queries]
-        self._plans: list[CellPlan | None] = [_plan(sets) for sets in self._sets]
+        self._delays = program.delays
+        self._plans = [plan(premise_sets(program, query)) for query in program.queries]
 
     def triples(self, query: int, facts: pa.Table) -> pa.Table:
         """The life of every triple of a query that is at home in its group (see TRIPLES).
@@ -48,51 +51,75 @@ class Kernel:
         A triple is at home where its earliest possible answer time is, so that no two groups
         report the same one.
         """
-        plan = self._plans[query]
-        if plan is None:
-            return self._slowly(query, facts)
         columns = Columns.of(facts)
-        found = evaluate(plan, columns, self._program.delays)
-        if found is None:
-            return TRIPLES.empty_table()
         renderer = Renderer(columns)
-        return pa.concat_tables([renderer.table(block) for block in blocks(found, renderer)])
-
-    def _slowly(self, query: int, facts: pa.Table) -> pa.Table:
-        rows: list[dict[str, object]] = []
-        for group in pc.unique(facts["group"]).to_pylist():
-            rows.extend(self._group(query, facts.filter(pc.equal(facts["group"], group))))
-        return pa.Table.from_pylist(rows, schema=TRIPLES)
+        tables = [
+            renderer.table(block)
+            for part in self._plans[query]
+            for block in _blocks(part, columns, self._delays, renderer)
+        ]
+        return pa.concat_tables([TRIPLES.empty_table(), *tables])
 
     def changes(self, query: int, facts: pa.Table) -> pa.Table:
         """What the fresh facts changed: the triples with them against the triples without."""
         new = self.triples(query, facts)
         old = self.triples(query, facts.filter(pc.invert(facts["fresh"])))
-        before = {r["triple"]: r for r in old.to_pylist()}
-        after = {r["triple"]: r for r in new.to_pylist()}
-        puts = [{"op": "put", **r} for key, r in after.items() if before.get(key) != r]
-        drops = [{"op": "drop", **r} for key, r in before.items() if key not in after]
-        return pa.Table.from_pylist(puts + drops, schema=CHANGES)
-
-    def _group(self, query: int, facts: pa.Table) -> list[dict[str, object]]:
-        arrived: dict[Atom, int] = {}
-        first, past = 0, None
-        for fact in facts.to_pylist():
-            args = tuple(map(parse_value, fact["args"]))
-            atom = Atom(fact["predicate"], args, Time(None, fact["time"]))
-            arrived[atom] = min(fact["arrival"], arrived.get(atom, fact["arrival"]))
-            first, past = fact["first"] or 0, fact["past"]
-        found = []
-        for life in lives(self._sets[query], self._program.delays, arrived):
-            assert life.triple.answer.time is not None
-            home = life.triple.bounds.earliest(life.triple.answer.time)
-            if first <= home and (past is None or home < past):
-                found.append(row(life, self._program.delays, arrived))
-        return found
+        return difference(old, new)
 
 
-def _plan(sets: tuple[PremiseSet, ...]) -> CellPlan | None:
-    try:
-        return plan_cells(sets)
-    except NotCells:
-        return None
+def _blocks(
+    part: CellPlan | OpenPlan, columns: Columns, delays: Delays, renderer: Renderer
+) -> Iterator[Block]:
+    if isinstance(part, CellPlan):
+        lives = evaluate(part, columns, delays)
+        return iter(()) if lives is None else blocks(at_home(lives, columns), renderer)
+    found = evaluate_open(part, columns, delays)
+    return open_blocks(open_at_home(found, columns), renderer)
+
+
+def plan(sets: tuple[PremiseSet, ...]) -> list[CellPlan | OpenPlan]:
+    """How each part of the premise sets is evaluated; parts have no answer in common."""
+    found: list[CellPlan | OpenPlan] = []
+    for part in _apart(sets):
+        try:
+            found.append(plan_cells(part))
+        except NotCells as reason:
+            found.append(OpenPlan(part, str(reason)))
+    return found
+
+
+def _apart(sets: tuple[PremiseSet, ...]) -> list[tuple[PremiseSet, ...]]:
+    """The premise sets in parts such that no answer of one is an answer of another."""
+    parts: list[list[PremiseSet]] = []
+    for premises in sets:
+        near = [part for part in parts if any(_meet(premises, other) for other in part)]
+        parts = [part for part in parts if part not in near]
+        parts.append(sorted([premises, *itertools.chain(*near)], key=lambda p: p.number))
+    return [tuple(part) for part in sorted(parts, key=lambda part: part[0].number)]
+
+
+def _meet(one: PremiseSet, other: PremiseSet) -> bool:
+    """Whether two premise sets may have an answer in common."""
+    return one.answer == other.answer or unify(one.answer, apart(other.answer), {}) is not None
+
+
+def difference(old: pa.Table, new: pa.Table) -> pa.Table:
+    """The changes that make the one table of triples the other.
+
+    The id of a triple stands for its answer, hypotheses and conditions; what else there is to say
+    of it is when it came, when it went, and by what evidence.
+    """
+    before = dict(zip(old["triple"].to_pylist(), _sayings(old), strict=True))
+    after = dict(zip(new["triple"].to_pylist(), _sayings(new), strict=True))
+    puts = [at for at, (key, said) in enumerate(after.items()) if before.get(key) != said]
+    drops = [at for at, key in enumerate(before) if key not in after]
+    parts = [("put", new.take(puts)), ("drop", old.take(drops))]
+    return pa.concat_tables(
+        table.add_column(0, CHANGES.field("op"), pa.repeat(op, len(table))) for op, table in parts
+    )
+
+
+def _sayings(table: pa.Table) -> Iterator[tuple[object, ...]]:
+    evidence = pc.binary_join(table["evidence"], "\x00")
+    columns = (evidence, *(table[name] for name in ("premise", "arrivals", "start", "end")))
+    return zip(*(column.to_pylist() for column in columns), strict=True)  # type: ignore[arg-type]

@@ -10,22 +10,23 @@ at a time, as vectors.
 
 from __future__ import annotations
 
-
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from resolution.bounds import Bounds
-from resolution.kernel.automaton import Automaton, Support
-from resolution.kernel.columns import NEVER, Bools, Columns, Facts, Ints
 from resolution.delays import Delays
+from resolution.kernel.automaton import Automaton, Support
+from resolution.kernel.columns import NEVER, Bools, Columns, Ints
+from resolution.kernel.patterns import delays_of
+from resolution.kernel.relations import holds, matching, numbered
 from resolution.kernel.render import Block, Renderer
 from resolution.kernel.witness import Witnesses
 from resolution.premises import PremiseSet, time_comparisons
-from resolution.substitution import apply, apply_comparison, unify, variables
+from resolution.substitution import apart, apply, apply_comparison, unify, variables
 from resolution.terms import Atom, Comparison, Term, Time, Var
 
 MOST_ATOMS = 62
@@ -128,17 +129,8 @@ def _require_distinct(atoms: tuple[CellAtom, ...], shown: set[Var]) -> None:
     """No fact may stand for two atoms of a cell, nor one atom be an instance of another."""
     for at, cell in enumerate(atoms):
         for other in atoms[:at]:
-            if unify(cell.atom, _apart(other.atom, shown), {}) is not None:
+            if unify(cell.atom, apart(other.atom, shown), {}) is not None:
                 raise NotCells(f"one fact may be both {cell.atom} and {other.atom}")
-
-
-def _apart(atom: Atom, shown: set[Var]) -> Atom:
-    names: dict[Var, Term | Time] = {
-        a: Var(f"{a.name}'") for a in atom.args if isinstance(a, Var) and a not in shown
-    }
-    if atom.time is not None and atom.time.base is not None and atom.time.base not in shown:
-        names[atom.time.base] = Time(Var(f"{atom.time.base.name}'"), 0)
-    return apply(atom, names)
 
 
 # --- evaluation ----------------------------------------------------------------------------------
@@ -213,51 +205,17 @@ def _object_variables(answer: Atom) -> tuple[Var, ...]:
 
 
 def _matching(cell: CellAtom, shown: tuple[Var, ...], columns: Columns) -> _Match:
-    atom = cell.atom
-    assert atom.time is not None
-    facts = columns.facts.get(atom.predicate) or _no_facts(len(atom.args))
-    rows = np.ones(len(facts), dtype=np.bool_)
-    places: dict[Var, Ints] = {}
-    for arg, column in zip(atom.args, facts.args, strict=True):
-        if not isinstance(arg, Var):
-            rows &= column == columns.code(arg)
-        elif arg in places:
-            rows &= column == places[arg]
-        else:
-            places[arg] = column
-    if atom.time.base is None:
-        rows &= facts.time == atom.time.offset
-    times = {} if atom.time.base is None else {atom.time.base: facts.time - atom.time.offset}
-    for comparison in cell.comparisons:
-        rows &= holds(comparison, places, times, columns)
-    facts, keys = facts.where(rows), tuple(places[v][rows] for v in shown)
-    private = [places[v][rows] for v in places if v not in shown]
-    cell_time = facts.time
-    if atom.time.base is not None:
-        cell_time = times[atom.time.base][rows]
-        if _is_private(atom.time.base):
-            private.append(cell_time)
-    return _Match(facts.group, keys, cell_time, facts.arrival, tuple(private))
-
-
-def _no_facts(arity: int) -> Facts:
-    none = np.empty(0, dtype=np.int64)
-    return Facts(none, (none,) * arity, none, none)
-
-
-def holds(
-    comparison: Comparison, objects: dict[Var, Ints], times: dict[Var, Ints], columns: Columns
-) -> Bools:
-    """A comparison whose variables are all bound, row by row."""
-    left, operator, right = comparison.left, comparison.operator, comparison.right
-    if isinstance(left, Time):
-        assert isinstance(right, Time)
-        a, b = (t.offset + (times[t.base] if t.base else 0) for t in (left, right))
-        compare = {"=": np.equal, "<": np.less, "<=": np.less_equal,
-                   ">": np.greater, ">=": np.greater_equal}[operator]  # fmt: skip
-        return np.asarray(compare(a, b))
-    sides = [objects[t] if isinstance(t, Var) else t for t in (left, right)]
-    return columns.compare(sides[0], operator, sides[1])  # type: ignore[arg-type]
+    found = matching(cell.atom, cell.comparisons, columns)
+    assert cell.atom.time is not None
+    base = cell.atom.time.base
+    none = np.zeros(len(found), dtype=np.int64)
+    return _Match(
+        found.group,
+        tuple(found.bound[v] for v in shown),
+        none if base is None else found.bound[base],
+        found.arrival,
+        tuple(found.bound[v] for v in found.bound if _is_private(v)),
+    )
 
 
 @dataclass(frozen=True)
@@ -280,7 +238,7 @@ class _Cells:
         columns += [np.concatenate(part) for part in zip(*(m.keys for m in matched), strict=True)]
         if timed:
             columns.append(np.concatenate([m.time for m in matched]))
-        number, first = _numbered(columns)
+        _, first, number = np.unique(numbered(columns)[0], return_index=True, return_inverse=True)
         group, *keys = (column[first] for column in columns)
         time = keys.pop() if timed else np.zeros(len(first), dtype=np.int64)
         parts = np.split(number, np.cumsum(sizes)[:-1])
@@ -291,21 +249,6 @@ class _Cells:
         for row, match, cell in zip(found, matched, self.of_match, strict=True):
             np.minimum.at(row, cell, match.arrival)
         return found
-
-
-def _numbered(columns: list[Ints]) -> tuple[Ints, Ints]:
-    """For rows of several columns, a number for each distinct row, and where it first stands."""
-    code = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:
-        low, high = int(column.min()), int(column.max())
-        size = high - low + 1
-        if int(code.max(initial=0) + 1) > 2**62 // size:
-            code = np.unique(code, return_inverse=True)[1].astype(np.int64)
-            column, size = np.unique(column, return_inverse=True)[1], len(np.unique(column))
-            low = 0
-        code = code * size + (column - low)
-    _, first, number = np.unique(code, return_index=True, return_inverse=True)
-    return number.astype(np.int64), first
 
 
 def _closing(
@@ -325,58 +268,19 @@ def _closing(
     return np.full(len(delay), NEVER) if latest is None else latest + delay
 
 
-def delays_of(
-    atom: Atom, bound: dict[Var, Ints], columns: Columns, delays: Delays, rows: int
-) -> Ints:
-    """δ of an atom in which some variables are bound, row by row.
-
-    Only the constants of its `delay` patterns make a difference, so δ is asked for once for each
-    combination of them.
-    """
-    patterns = delays.bounds[atom.predicate]
-    named = {v for pattern in patterns for v in pattern if v is not None}
-    if len(patterns) == 1 or not named:
-        return np.full(rows, delays.of(atom), dtype=np.int64)
-    codes = {value: columns.code(value) for value in named}
-    interesting = np.full(len(columns.texts) + 1, -1, dtype=np.int64)
-    values = list(codes)
-    for number, value in enumerate(values):
-        if codes[value] >= 0:
-            interesting[codes[value]] = number
-    used = [v for v in dict.fromkeys(atom.args) if isinstance(v, Var) and v in bound]
-    if not used:
-        return np.full(rows, delays.of(atom), dtype=np.int64)
-    kinds = np.stack([interesting[bound[v]] for v in used])
-    distinct, which = np.unique(kinds, axis=1, return_inverse=True)
-    found = [
-        delays.of(
-            apply(
-                atom,
-                {v: values[k] if k >= 0 else _Other(v) for v, k in zip(used, kind, strict=True)},
-            )
-        )
-        for kind in distinct.T.tolist()
-    ]
-    return np.array(found, dtype=np.int64)[which.ravel()]
-
-
-def _Other(var: Var) -> str:
-    """A constant that no pattern has."""
-    return f"\x00{var.name}"
-
-
 def _applicable(
     plan: CellPlan, cells: _Cells, shown: tuple[Var, ...], columns: Columns, automaton: Automaton
 ) -> npt.NDArray[np.int32]:
     """The state in which each cell begins: which premise sets its answer leaves possible."""
-    objects = dict(zip(shown, cells.keys, strict=True))
+    bound = dict(zip(shown, cells.keys, strict=True))
     base = _base(plan.answer)
-    times = {base: cells.time} if base is not None else {}
+    if base is not None:
+        bound[base] = cells.time
     tests: dict[object, Bools] = {}
     needs: list[list[object]] = []
     for guard, least in zip(plan.guards, plan.least, strict=True):
         for comparison in guard:
-            tests.setdefault(comparison, holds(comparison, objects, times, columns))
+            tests.setdefault(comparison, holds(comparison, bound, columns))
         tests.setdefault(least, cells.time >= least)
         needs.append([*guard, least])
     order = list(tests)
@@ -470,6 +374,15 @@ def _expanded(lists: list[list[int]], which: Ints) -> tuple[Ints, Ints]:
 # --- blocks --------------------------------------------------------------------------------------
 
 
+def at_home(lives: CellLives, columns: Columns) -> CellLives:
+    """The triples whose answer times are those of their groups."""
+    assert lives.plan.answer.time is not None
+    times = lives.time + lives.plan.answer.time.offset
+    rows = columns.at_home(lives.group, times)[lives.cell]
+    found = {n: getattr(lives, n)[rows] for n in ("cell", "hypotheses", "state", "start", "end")}
+    return replace(lives, **found)
+
+
 def blocks(lives: CellLives, renderer: Renderer) -> Iterator[Block]:
     """The triples of all cells, those of one form together, each with the evidence it shows."""
     codes, which = np.unique(np.stack([lives.state, lives.hypotheses]), axis=1, return_inverse=True)
@@ -513,6 +426,7 @@ def _block(lives: CellLives, support: Support, rows: Ints, witnesses: _Witnesses
     if base is not None:
         bound[base] = lives.time[cell]
     evidence, arrivals, hypotheses, closes = [], [], [], []
+    met = np.full(len(rows), NEVER, dtype=np.int64)
     for atom, bit in zip(premises.atoms, lives.plan.bits[support.premises], strict=True):
         if support.evidence >> bit & 1:
             names = _private(atom, variables(premises.answer))
@@ -523,14 +437,12 @@ def _block(lives: CellLives, support: Support, rows: Ints, witnesses: _Witnesses
         else:
             hypotheses.append(atom)
             closes.append(lives.closes[bit][cell])
+            if not _private(atom, variables(premises.answer)):
+                met = np.minimum(met, lives.arrivals[bit][cell])
+    # What closes at the very τ at which something smaller comes has closed; what arrives has not.
+    closed = np.minimum.reduce([np.full(len(rows), NEVER, dtype=np.int64), *closes])
     end = lives.end[rows]
-    if closes:
-        deadline = np.minimum.reduce(closes)
-        met = np.minimum.reduce(
-            [lives.arrivals[b][cell] for b in lives.plan.bits[support.premises]
-             if not support.evidence >> b & 1]
-        )  # fmt: skip
-        end = np.where((end == deadline) & (met != end), NEVER, end)
+    end = np.where((end == closed) & (met != end), NEVER, end)
     return Block(
         premises,
         bound,

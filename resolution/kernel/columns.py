@@ -47,6 +47,8 @@ class Columns:
     facts: dict[str, Facts]
     texts: pa.StringArray
     """The constants as they are printed, by code."""
+    homes: tuple[Ints, Ints, Ints]
+    """The groups in order, and between which answer times each is at home."""
 
     @classmethod
     def of(cls, table: pa.Table) -> Columns:
@@ -67,7 +69,16 @@ class Columns:
             places = range(int(arity[rows[0]]) if len(rows) else 0)
             args = tuple(codes[starts[rows] + place] for place in places)
             found[predicate] = Facts(group, args, time, arrival)
-        return cls(found, encoded.dictionary.cast(pa.string()))
+        groups, rows = np.unique(columns[0], return_index=True)
+        first = _numbers(pc.fill_null(table["first"], 0))[rows]
+        past = _numbers(pc.fill_null(table["past"], int(NEVER)))[rows]
+        return cls(found, encoded.dictionary.cast(pa.string()), (groups, first, past))
+
+    def at_home(self, group: Ints, time: Ints) -> Bools:
+        """Which answer times are at home in their groups."""
+        groups, first, past = self.homes
+        at = np.searchsorted(groups, group)
+        return np.asarray((first[at] <= time) & (time < past[at]))
 
     @cached_property
     def _codes(self) -> dict[str, int]:

@@ -27,6 +27,8 @@ from resolution.terms import Atom, Comparison, Term, Time, Var, parse_value, sho
 from resolution.triples import Triple, alike, canonical_names, identifiers
 
 Texts = npt.NDArray[np.object_]
+SEPARATOR = "\x01"
+"""Between the atoms of an evidence set: below all that can stand in one (NumPy drops a NUL)."""
 _BOUND = "\x00"
 """Stands for a value that differs from row to row."""
 
@@ -110,7 +112,7 @@ class Renderer:
         size = len(block)
         texts = [self.atom(a, block.bound, size) for a in block.evidence]
         entries = [_Entry(np.zeros(size, np.int64), text, text) for text in texts]
-        return _joined(_between([e.text for e in _in_order(entries)], "\x00"), size)
+        return _joined(_between([e.text for e in _in_order(entries)], SEPARATOR), size)
 
     def identity(self, block: Block, windows: Windows | None = None) -> Texts:
         """`Triple.identity`, row by row."""
