@@ -27,7 +27,7 @@ from resolution.triples import Triple, smaller
 class _Entry:
     """The triples of one identity, which differ in their evidence only."""
 
-    variants: dict[frozenset[Atom], Triple]
+    variants: dict[tuple[object, ...], Triple]
     hidden: bool
     """Whether a smaller one is there."""
 
@@ -162,10 +162,10 @@ class Incremental:
         identity = triple.identity
         entry = self._entries.get(identity)
         if entry is not None:
-            entry.variants.setdefault(triple.evidence, triple)
+            entry.variants.setdefault(_variant(triple), triple)
             return
         rivals = self._rivals(triple)
-        entry = _Entry({triple.evidence: triple}, self._hidden(triple, rivals))
+        entry = _Entry({_variant(triple): triple}, self._hidden(triple, rivals))
         fresh[identity] = self._entries[identity] = entry
         self._by_answer.file(triple.answer, identity, entry)
         for hypothesis in triple.hypotheses:
@@ -235,3 +235,8 @@ def _renamed_apart(premises: PremiseSet) -> Substitution:
     timed = {atom.time.base for atom in atoms if atom.time is not None}
     new = {var: Var(f"{var.name}'") for var in variables(*atoms)}
     return {var: Time(name, 0) if var in timed else name for var, name in new.items()}
+
+
+def _variant(triple: Triple) -> tuple[object, ...]:
+    """What may differ between triples of one identity, names included."""
+    return triple.evidence, triple.premises.number, triple.hypotheses

@@ -13,7 +13,7 @@ from resolution.delays import Delays
 from resolution.premises import PremiseSet
 from resolution.substitution import apply, match
 from resolution.terms import Atom, Term, Time, Var
-from resolution.triples import Triple, smaller
+from resolution.triples import Triple, by_time, smaller
 
 
 def answers(
@@ -80,5 +80,6 @@ def first_evidence(alike: Iterable[Triple], arrived: Mapping[Atom, int]) -> Trip
             max(arrived[fact] for fact in t.evidence),
             sorted(map(str, t.evidence)),
             t.premises.number,
+            list(map(str, by_time(t.hypotheses))),
         ),
     )
