@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ RESERVED = ("fact", "args", "time", "arrival")
 LONGEST_LINE = 1_000_000
 """Characters of an event beyond which it is rejected unread."""
 
+_UNKEPT = re.compile("[\x00\ud800-\udfff]")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_POINT = 2**62
 
@@ -123,6 +125,8 @@ def typed(value: object, declared: Field) -> Value:
         kind = {type(None): "null", list: "a list", dict: "an object"}[type(value)]
         raise RejectedEvent(f"{declared.name} is {kind}; a name, string or number is wanted")
     assert isinstance(value, str | int | float)
+    if isinstance(value, str) and _UNKEPT.search(value):
+        raise RejectedEvent(f"{declared.name} has a character that no text can keep")
     try:
         known = constant(value)
     except ValueError as error:

@@ -120,7 +120,9 @@ class _Compiler:
                         t.value if isinstance(t, syntax.Constant) else None
                         for t in statement.pattern.terms
                     )
-                    delays[statement.pattern.predicate][pattern] = self._points(statement.delay)
+                    known = delays[statement.pattern.predicate]
+                    bound = self._points(statement.delay)
+                    known[pattern] = max(bound, known.get(pattern, bound))
                 case syntax.Rigid():
                     rows = rigid.setdefault(statement.name, [])
                     rows.extend(self._rows.get(statement.name, ()))

@@ -6,7 +6,7 @@ for themselves. Both work on time terms by integer arithmetic: `T+2` and `S-1` u
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from typing import TypeAlias
 
 from resolution.terms import Atom, Comparison, Term, Time, Var
@@ -179,3 +179,14 @@ def variables(*parts: Atom | Comparison | Time | Term) -> set[Var]:
             case _:
                 pass
     return found
+
+
+def apart(atom: Atom, keep: Container[Var] = ()) -> Atom:
+    """An atom with other names for its variables, but for those to keep."""
+    names: dict[Var, Term | Time] = {
+        var: Var(f"{var.name}'") for var in atom.args if isinstance(var, Var) and var not in keep
+    }
+    base = atom.time.base if atom.time is not None else None
+    if base is not None and base not in keep:
+        names[base] = Time(Var(f"{base.name}'"), 0)
+    return apply(atom, names)
