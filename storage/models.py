@@ -547,7 +547,10 @@ class StagedEvent(Base):
 class Retention(Base):
     __tablename__ = "retention"
     __table_args__ = ({"comment": "How long what only grows is kept; read by `whilst db prune`."},)
-    what: Mapped[str] = mapped_column(primary_key=True, comment="name of the table, or `runs`")
+    what: Mapped[str] = mapped_column(
+        primary_key=True,
+        comment="late_facts, rejected_events, batches, delivery_attempts, history, answers or runs",
+    )
     days: Mapped[int | None] = mapped_column(Integer, comment="days to keep; null: for ever")
 
 

@@ -12,7 +12,7 @@ from typing import TextIO
 
 from storage.reading import Rows
 
-__all__ = ["write"]
+__all__ = ["size", "write"]
 
 _LOOK_AHEAD = 1000
 """Rows that a table's widths are taken from; later ones may stand out."""
@@ -93,3 +93,12 @@ def _width(text: str) -> int:
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in text
     )
+
+
+def size(count: float) -> str:
+    """Bytes for people."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"

@@ -71,7 +71,7 @@ def open_store(
     if url is not None:
         store = _external(url)
         _prepare(store, prepare)
-        yield store
+        yield _with_reader(store)
         return
     home = home_folder() if home is None else home
     with embedded.using(home) as connection:
@@ -107,6 +107,21 @@ def _external(url: str) -> Store:
     url = urlunsplit(parts._replace(scheme="postgresql"))
     reader = _with_options(url, "-c default_transaction_read_only=on")
     return Store(name, False, {"owner": url, "writer": url, "reader": reader})
+
+
+def _with_reader(store: Store) -> Store:
+    """The store with a reader that has no other rights, where the server has that role."""
+    url = store.url("owner")
+    with psycopg.connect(url) as db:
+        found = db.execute(
+            "select 1 from pg_roles where rolname = 'whilst_reader' "
+            "and pg_has_role(oid, 'member') and has_table_privilege(oid, to_regclass('runs'), "
+            "'select')"
+        ).fetchone()
+    if found is None:
+        return store
+    reader = _with_options(store.url("reader"), "-c role=whilst_reader")
+    return Store(store.name, False, {**store._urls, "reader": reader})
 
 
 def _with_options(url: str, options: str) -> str:

@@ -10,7 +10,7 @@ import psycopg
 
 from storage.errors import StoreError, WrongVersion
 
-__all__ = ["current", "folder", "head", "wrong"]
+__all__ = ["current", "folder", "head", "of", "wrong"]
 
 
 def folder() -> Path:
@@ -37,6 +37,12 @@ def current(db: psycopg.Connection[Any]) -> str | None:
         return None
     row = db.execute("select version_num from alembic_version").fetchone()
     return None if row is None else str(row[0])
+
+
+def of(url: str) -> str:
+    """The version of the store there, for people."""
+    with psycopg.connect(url) as db:
+        return current(db) or "none yet"
 
 
 def wrong(found: str, name: str) -> WrongVersion:

@@ -175,7 +175,7 @@ CREATE TABLE retention (
     CONSTRAINT retention_pkey PRIMARY KEY (what)
 );
 COMMENT ON TABLE retention IS 'How long what only grows is kept; read by `whilst db prune`.';
-COMMENT ON COLUMN retention.what IS 'name of the table, or `runs`';
+COMMENT ON COLUMN retention.what IS 'late_facts, rejected_events, batches, delivery_attempts, history, answers or runs';
 COMMENT ON COLUMN retention.days IS 'days to keep; null: for ever';
 
 CREATE UNLOGGED TABLE staged_changes (

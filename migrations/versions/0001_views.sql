@@ -191,7 +191,7 @@ end
 $$;
 
 insert into retention (what, days)
-values ('history', 90), ('all_late_facts', 30), ('all_rejected_events', 30), ('batches', 30),
-       ('delivery_attempts', 30), ('runs', 30);
+values ('late_facts', 30), ('rejected_events', 30), ('batches', 30), ('delivery_attempts', 30),
+       ('history', 90), ('answers', null), ('runs', 30);
 
 select ensure_partitions(now());

@@ -164,3 +164,84 @@ def upgrade(store: StoreOption = None) -> None:
         with open_store(store, prepare=False) as opened, opened.engine("owner") as engine:
             schema.upgrade(engine)
             typer.echo(f"{opened.name} has schema version {version.head()}")
+
+
+@db.command()
+def downgrade(
+    version: Annotated[str, typer.Argument(help="Version to go down to; `base` removes all.")],
+    store: StoreOption = None,
+) -> None:
+    """Bring the tables of a store down to an older version."""
+    with _said():
+        from storage import schema
+        from storage.store import open_store
+
+        with open_store(store, prepare=False) as opened, opened.engine("owner") as engine:
+            schema.downgrade(engine, version)
+            typer.echo(f"{opened.name} has schema version {version}")
+
+
+@db.command()
+def status(store: StoreOption = None) -> None:
+    """Say where the store is, whether it is up, what it holds and for how long."""
+    with _said():
+        from storage import embedded, retention, version
+        from storage.store import home_folder, open_store
+
+        home = home_folder()
+        if store is None and embedded.pid(home) is None:
+            typer.echo(f"the store in {home} is down; it starts when it is needed")
+            return
+        with open_store(store, prepare=False) as opened, opened.engine("owner") as engine:
+            typer.echo(f"{opened.name} is up, schema version {version.of(opened.url('owner'))}")
+            with engine.connect() as connection:
+                for line in retention.report(connection):
+                    typer.echo(line)
+
+
+@db.command()
+def prune(
+    keep: Annotated[
+        list[str] | None,
+        typer.Option("--keep", metavar="WHAT=DAYS", help="Set how long to keep; `ever`: no limit."),
+    ] = None,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Only tell what would go.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Drop what is older than the store's settings say, and set them.
+
+    Kinds: late_facts, rejected_events, batches, delivery_attempts, history, answers, runs.
+    """
+    settings = [_setting(text) for text in keep or ()]
+    with _said():
+        from storage import retention
+        from storage.printing import size
+        from storage.store import open_store
+
+        with open_store(store) as opened, opened.engine("owner") as engine:
+            for what, days in settings:
+                retention.keep(engine, what, days)
+            gone = retention.prune(engine, dry=dry)
+            for one in gone:
+                verb = "would drop" if dry else "dropped"
+                typer.echo(f"{verb} {size(one.bytes)} of {one.what} ({one.table})")
+            if not gone:
+                typer.echo("nothing is older than the settings say (`whilst db status`)")
+
+
+def _setting(text: str) -> tuple[str, int | None]:
+    what, _, days = text.partition("=")
+    if days == "ever":
+        return what, None
+    found = re.fullmatch(r"(\d+)d?", days)
+    if found is None:
+        raise typer.BadParameter(f"{text!r}: write --keep history=90 or --keep history=ever")
+    return what, int(found[1])
+
+
+@db.command()
+def diagram() -> None:
+    """Draw the tables of the store as a Mermaid diagram."""
+    from storage.diagram import mermaid
+
+    typer.echo(mermaid(), nl=False)

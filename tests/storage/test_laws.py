@@ -1,0 +1,158 @@
+"""However changes are cut into batches, the store says what a small model in memory says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from storage.store import Store
+from tests.storage.changes import Running, a_program, dropped, triple
+
+Row = dict[str, Any]
+
+
+def said(rows: list[Row], tau: int) -> tuple[Any, ...]:
+    """Pending triples, confirmed and refuted answers, by the definitions."""
+    answers: dict[str, list[Row]] = {}
+    for row in rows:
+        answers.setdefault(row["answer"], []).append(row)
+    pending, confirmed, refuted = [], [], []
+    for answer, mine in answers.items():
+        since = min(row["start"] for row in mine)
+        whole = [row for row in mine if not row["hypotheses"]]
+        live = [
+            row
+            for row in mine
+            if row["hypotheses"]
+            and row["end"] is None
+            and (row["deadline"] is None or row["deadline"] > tau)
+        ]
+        if whole:
+            confirmed.append((answer, since, min(row["start"] for row in whole)))
+        elif live:
+            pending += [(answer, since, row["deadline"], tuple(row["hypotheses"])) for row in live]
+        else:
+            left = {id(row): _left(row) for row in mine}
+            last = max(left.values())
+            reasons = [
+                row["reason"]
+                for row in mine
+                if row["deadline"] == last and (row["end"] is None or row["end"] >= last)
+            ]
+            refuted.append((answer, since, last, min(reasons) if reasons else None))
+    return sorted(pending, key=repr), sorted(confirmed), sorted(refuted, key=repr)
+
+
+def _left(row: Row) -> int:
+    return min(t for t in (row["end"], row["deadline"]) if t is not None)
+
+
+def stored(running: Running) -> tuple[Any, ...]:
+    pending = running.read(
+        "select answer, since, deadline, hypotheses from all_pending_answers where run = :run"
+    )
+    return (
+        sorted(((a, s, d, tuple(h)) for a, s, d, h in pending), key=repr),
+        sorted(
+            running.read(
+                "select answer, since, decided_at from all_confirmed_answers where run = :run"
+            )
+        ),
+        sorted(
+            running.read(
+                "select answer, since, decided_at, reason from all_refuted_answers where run = :run"
+            ),
+            key=repr,
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Step:
+    """A change (or the passing of time alone), and whether a batch ends after it."""
+
+    row: Row | None
+    tau: int
+    cut: bool
+
+
+@st.composite
+def triples(draw: st.DrawFn) -> Row:
+    start = draw(st.integers(0, 6))
+    hypotheses = draw(st.lists(st.sampled_from("hgk"), max_size=2, unique=True).map(sorted))
+    deadline = end = None
+    if hypotheses:
+        deadline = draw(st.none() | st.integers(start + 1, 9))
+        end = draw(st.none() | st.integers(start + 1, deadline or 9))
+    answer = draw(st.sampled_from(["a", "b", "c"]))
+    return triple(answer, ["e"], hypotheses, start=start, end=end, deadline=deadline)
+
+
+@st.composite
+def lives(draw: st.DrawFn) -> list[Step]:
+    steps, tau, known = [], 0, {}
+    for _ in range(draw(st.integers(1, 14))):
+        tau += draw(st.integers(0, 2))
+        kind = draw(st.sampled_from(["put", "put", "put", "drop", "time"]))
+        row: Row | None = None
+        if kind == "put":
+            row = draw(triples())
+            known[row["triple"]] = row
+        elif kind == "drop" and known:
+            row = dropped(known.pop(draw(st.sampled_from(sorted(known)))))
+        steps.append(Step(row, tau, draw(st.booleans())))
+    return steps
+
+
+def play(running: Running, steps: list[Step], cuts: list[bool]) -> None:
+    """Apply the steps; a batch ends where told, or where it would say a triple twice."""
+    rows: dict[str, Row] = {}
+    kept: dict[str, Row] = {}
+    for step, cut in zip(steps, [*cuts[:-1], True], strict=True):
+        if step.row is not None:
+            kept[step.row["triple"]] = step.row
+            rows[step.row["triple"]] = step.row  # the net difference: the last one stands
+        if cut:
+            running.apply(*rows.values(), tau=step.tau)
+            rows = {}
+            there = [row for row in kept.values() if row["op"] == "put"]
+            assert stored(running) == said(there, step.tau)
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(steps=lives(), data=st.data())
+def test_any_cut_says_what_the_model_says(
+    embedded_store: Store, steps: list[Step], data: st.DataObject
+) -> None:
+    program = a_program("laws")
+    one = Running(embedded_store, program)
+    play(one, steps, [step.cut for step in steps])
+    two = Running(embedded_store, program)
+    cuts = data.draw(st.lists(st.booleans(), min_size=len(steps), max_size=len(steps)))
+    play(two, steps, cuts)
+    assert stored(one) == stored(two)
+    counts = "select pending, confirmed, refuted from counts where run = :run"
+    assert one.read(counts) == two.read(counts)
+    pending, confirmed, refuted = stored(one)
+    assert one.read(counts) == [(len({p[0] for p in pending}), len(confirmed), len(refuted))]
+    select = "select event, tau, triple from history where run = :run order by 1, 2, 3"
+    assert one.read(select) == two.read(select)
+    one.close()
+    two.close()
+
+
+def test_the_model_can_fail(embedded_store: Store) -> None:
+    """The law above compares something: a store that was told less says less."""
+    running = Running(embedded_store, a_program())
+    rows = [triple("a", ["e"], ["h"], start=0), triple("b", start=0)]
+    running.apply(rows[0], tau=0)
+    assert stored(running) != said(rows, 0)
+    assert stored(running)[0] == [("a", 0, None, ("h",))]
+    running.close()
