@@ -122,4 +122,4 @@ def difference(old: pa.Table, new: pa.Table) -> pa.Table:
 def _sayings(table: pa.Table) -> Iterator[tuple[object, ...]]:
     evidence = pc.binary_join(table["evidence"], "\x00")
     columns = (evidence, *(table[name] for name in ("premise", "arrivals", "start", "end")))
-    return zip(*(column.to_pylist() for column in columns), strict=True)  # type: ignore[arg-type]
+    return zip(*(column.to_pylist() for column in columns), strict=True)

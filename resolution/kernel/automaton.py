@@ -1,7 +1,8 @@
 """The automaton of a cell: from the three values of its atoms to its part of `S_τ`.
 
-A state says which atoms are there and which premise sets may still hold. It is computed when it is first met, straight from the rules of SEMANTICS on sets of bits, and
-looked up ever after; how many there are depends on the program, not on the facts.
+A state says which atoms are there and which premise sets may still hold. It is computed when it is
+first met, straight from the rules of SEMANTICS on sets of bits, and looked up ever after; how many
+there are depends on the program, not on the facts.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Automaton:
     def step(self, states: States, symbols: States) -> States:
         """The states after one event each: symbol 2·u is atom u arriving, 2·u+1 is it closing."""
         edges = states * np.int32(2 * self.size) + symbols
-        after = self._next[edges]
+        after: States = self._next[edges]
         if len(after) and after.min() < 0:
             for edge in np.unique(edges[after < 0]).tolist():
                 self._meet(edge)

@@ -10,9 +10,9 @@ at a time, as vectors.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -299,12 +299,14 @@ def _run(
 ) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Drives every cell through its events and notes when each triple appears and goes."""
     seen = np.full(len(states), -1, dtype=np.int32)
-    noted: list[tuple[Ints, Ints, Ints, Ints]] = []
+    noted: list[tuple[npt.NDArray[Any], ...]] = []
     events = list(_events(arrivals, closes))
-    for (moment, symbol), (following, _) in itertools.pairwise([*events, (None, None)]):
+    after_all = np.full(len(states), NEVER + 1, dtype=np.int64)
+    for number, (moment, symbol) in enumerate(events):
         live = np.flatnonzero(moment < NEVER)
         states[live] = automaton.step(states[live], symbol[live])
-        settled = live if following is None else live[moment[live] != following[live]]
+        following = events[number + 1][0] if number + 1 < len(events) else after_all
+        settled = live[moment[live] != following[live]]
         before, now = seen[settled], states[settled]
         sight = np.where(before < 0, -1, automaton.visible[before])
         changed = np.flatnonzero(automaton.visible[now] != sight)

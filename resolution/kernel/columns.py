@@ -109,21 +109,17 @@ class Columns:
         a, b = self._side(left), self._side(right)
         same_kind = a[2] == b[2]
         both_strings = a[2] & b[2]
-        less = np.where(both_strings, a[1] < b[1], a[0] < b[0]) & same_kind
-        equal = np.where(both_strings, a[1] == b[1], a[0] == b[0]) & same_kind
-        match operator:
-            case "=":
-                return equal
-            case "!=":
-                return ~equal
-            case "<":
-                return less
-            case "<=":
-                return less | equal
-            case ">":
-                return same_kind & ~less & ~equal
-            case ">=":
-                return same_kind & ~less
+        less: Bools = np.where(both_strings, a[1] < b[1], a[0] < b[0]) & same_kind
+        equal: Bools = np.where(both_strings, a[1] == b[1], a[0] == b[0]) & same_kind
+        outcomes: dict[Operator, Bools] = {
+            "=": equal,
+            "!=": ~equal,
+            "<": less,
+            "<=": less | equal,
+            ">": same_kind & ~less & ~equal,
+            ">=": same_kind & ~less,
+        }
+        return outcomes[operator]
 
     def _side(
         self, side: Ints | Value

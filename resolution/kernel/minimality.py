@@ -1,8 +1,8 @@
 """Rule 4 for whole forms at a time: when a smaller triple put an end to one.
 
-Whether a triple of one form can be smaller than one of another is a question about the forms: ρ must
-map answer to answer and hypotheses to hypotheses. What it leaves to the values is that some of them
-are equal (a join), and that comparisons follow (checks). So ρ is searched for once for each pair of
+Whether a triple of one form can be smaller than one of another is a question about forms: ρ must
+map answer to answer and hypotheses to hypotheses. What it leaves to the values is that some are
+equal (a join), and that comparisons follow (checks). So ρ is searched for once for each pair of
 forms, and evaluated on columns. A smaller triple outlives the larger one, for what closes or
 arrives of the one does of the other: all that counts is when it started.
 """
@@ -72,7 +72,7 @@ class Embedding:
 
 
 def embeddings(small: Form, large: Form) -> Iterator[Embedding]:
-    """Every ρ by which a triple of the one form may be smaller than, or equal to, one of the other."""
+    """Every ρ by which triples of the one form may be smaller than, or equal to, the other's."""
     search = _Search(small, large)
     for start in search.atom(Embedding(), small.premises.answer, large.premises.answer):
         for found in search.atoms(replace(start, images=frozenset()), small.hypotheses):
@@ -151,7 +151,7 @@ class _Search:
         left, right = (self._image(e, side) for side in (comparison.left, comparison.right))
         operator = comparison.operator
         if isinstance(comparison.left, Time):
-            checks = tuple(_at_most(left, operator, right))
+            checks: tuple[Check, ...] = tuple(_at_most(left, operator, right))
             yield from self.comparisons(replace(e, checks=e.checks + checks), rest[1:])
         elif not self._is_open(left) and not self._is_open(right):
             checks = (Compares(left, operator, right),)
@@ -175,10 +175,10 @@ class _Search:
         self, e: Embedding, left: Side, operator: Operator, right: Side
     ) -> Iterator[Embedding]:
         """An undecided object comparison follows if it is there itself, in either orientation."""
-        if not isinstance(left, Foreign) and not isinstance(right, Foreign):
-            if decide(Comparison(left, operator, right)):
-                yield e
-                return
+        ours = not isinstance(left, Foreign) and not isinstance(right, Foreign)
+        if ours and decide(Comparison(left, operator, right)):  # type: ignore[arg-type]
+            yield e
+            return
         for known in self._large.undecided:
             if isinstance(known.left, Time):
                 continue
@@ -222,7 +222,7 @@ def _at_most(left: Side, operator: Operator, right: Side) -> Iterator[AtMost]:
 def ended_by(
     large: Candidates, small: Candidates, found: Iterable[Embedding], columns: Columns
 ) -> Ints:
-    """When the first triple of the smaller form, by one of its ρ, put an end to each of the larger."""
+    """When the first triple of the smaller form, by some ρ, put an end to each of the larger."""
     end = np.full(len(large), NEVER, dtype=np.int64)
     for embedding in found:
         if embedding.images == frozenset(large.form.hypotheses):

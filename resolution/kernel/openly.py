@@ -78,7 +78,7 @@ def open_at_home(found: list[Candidates], columns: Columns) -> list[Candidates]:
 
 
 def open_blocks(found: list[Candidates], renderer: Renderer) -> Iterator[Block]:
-    """One row for each triple, with the evidence that was complete first, the least text if tied."""
+    """One row for each triple, with the evidence that was complete first, the least if tied."""
     blocks = [_block(_soonest(c)) for c in found]
     if not blocks:
         return

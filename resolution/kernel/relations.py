@@ -1,4 +1,4 @@
-"""Joins of facts on the variables of premise atoms: rows that bind variables, columns of numbers."""
+"""Joins of facts on the variables of premise atoms: rows that bind variables, as columns."""
 
 from __future__ import annotations
 

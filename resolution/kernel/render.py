@@ -9,8 +9,9 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -164,7 +165,7 @@ class Renderer:
 
     def _term(self, term: Term, bound: dict[Var, Ints]) -> Texts | str:
         if isinstance(term, Var) and term in bound:
-            return self._constants[bound[term]]  # type: ignore[no-any-return]
+            return self._constants[bound[term]]
         return show(term)
 
     def _entry(self, atom: Atom, bound: dict[Var, Ints], moment: Ints, size: int) -> _Entry:
@@ -253,7 +254,7 @@ class _Entry:
 
     order: Ints
     text: Texts
-    moment: Ints | Texts
+    moment: npt.NDArray[Any]
 
 
 def _in_order(entries: list[_Entry]) -> list[_Entry]:
@@ -312,7 +313,7 @@ def _time(time: Time, bound: dict[Var, Ints]) -> Texts | str:
 
 
 def _between(
-    parts: list[Texts | str], separator: str, *, skip_empty: bool = False
+    parts: Sequence[Texts | str], separator: str, *, skip_empty: bool = False
 ) -> list[Texts | str]:
     found: list[Texts | str] = []
     for at, part in enumerate(parts):
@@ -332,7 +333,7 @@ def _joined(parts: list[Texts | str], size: int) -> Texts:
     return np.full(size, text, dtype=object) if isinstance(text, str) else text
 
 
-def _lists(columns: list[Texts] | list[Ints], type_: pa.DataType, size: int) -> pa.Array:
+def _lists(columns: Sequence[npt.NDArray[Any]], type_: pa.DataType, size: int) -> pa.Array:
     """A list for each row, of what the columns have there; NEVER is null, an empty text nothing."""
     if not columns:
         return pa.array([[]] * size, pa.list_(type_))
