@@ -25,7 +25,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
@@ -49,7 +49,7 @@ class Connection:
     """Where the embedded server listens, and the password of each role."""
 
     port: int
-    passwords: dict[str, str]
+    passwords: dict[str, str] = field(repr=False)
 
     def url(self, role: str, database: str = _DATABASE) -> str:
         user = role if role == _ADMIN else f"whilst_{role}"

@@ -86,7 +86,7 @@ def translated(error: BaseException, where: str = "the store") -> StoreError | N
             return StoreReadOnly(f"{where} takes no writes ({text}): is it a standby or read-only?")
         case pg.InsufficientPrivilege() | pg.InvalidAuthorizationSpecification():
             return StoreRefused(f"{where} refused us ({text}): check user, password and rights")
-        case pg.InvalidCatalogName():
+        case psycopg.OperationalError() if _NO_DATABASE.search(text):
             return StoreDown(f"{where} does not exist ({text}): create the database first")
         case psycopg.OperationalError() if _NO_ROOM.search(text):
             return StoreFull(f"{where} has no room left ({text}): free some, or `whilst db prune`")
@@ -98,10 +98,12 @@ def translated(error: BaseException, where: str = "the store") -> StoreError | N
 
 
 _NO_ROOM = re.compile(r"No space left|could not extend file", re.I)
+_NO_DATABASE = re.compile(r"database .* does not exist", re.I)
+_PREFIX = re.compile(r"^connection failed: |connection to server (at|on) .*?failed: |FATAL: +")
 _REFUSED = re.compile(r"password|authentication|no pg_hba\.conf entry|permission denied", re.I)
 
 
 def one_line(error: psycopg.Error) -> str:
     """The message of the server in one line, without secrets (libpq prints none)."""
-    text = error.diag.message_primary or str(error)
-    return " ".join(text.split()) or type(error).__name__
+    text = " ".join((error.diag.message_primary or str(error)).split())
+    return _PREFIX.sub("", text) or type(error).__name__

@@ -3,8 +3,8 @@
 Nothing is deleted row by row. What is only appended is in partitions of a week, and a week that is
 over for long enough is dropped. A run that is no longer current is dropped with its partition. The
 partition of a run that goes on is exchanged for one with the rows that are kept: of an answer that
-was decided before the limit of `history`, the first triple and the one that is shown; of one
-decided before the limit of `answers`, nothing. Both limits must be longer than the longest window
+was decided before the limit of `history`, the triple that is shown; of one decided before the
+limit of `answers`, nothing. Both limits must be longer than the longest window
 of the program (`whilst explain`), since what is in a window may still change.
 """
 
@@ -49,8 +49,8 @@ class Size:
 
 def kept(db: Connection) -> dict[str, int | None]:
     """Days for which each kind is kept; None: for ever."""
-    rows = db.execute(text("select what, days from retention order by what")).tuples()
-    return dict(rows.all())
+    rows = db.execute(text("select what, days from retention order by what")).all()
+    return {row.what: row.days for row in rows}
 
 
 def keep(engine: Engine, what: str, days: int | None) -> None:
@@ -130,7 +130,7 @@ def _exchange(
     # Null where a kind is kept for ever: a comparison with it keeps the row.
     goes = (
         "(s.status <> 'pending' and s.changed_at < :answers) is true or (s.status <> 'pending' "
-        "and s.changed_at < :history and not t.shown and t.start_tau > s.since) is true"
+        "and s.changed_at < :history and not t.shown) is true"
     )
     limits = {"history": history, "answers": answers}
     rows, going = db.execute(

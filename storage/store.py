@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
@@ -31,7 +31,7 @@ class Store:
 
     name: str
     embedded: bool
-    _urls: dict[str, str]
+    _urls: dict[str, str] = field(repr=False)
 
     def url(self, role: str = "reader") -> str:
         """A `postgresql://` URL for `owner`, `writer` or `reader`, for psycopg and for others."""

@@ -1,0 +1,163 @@
+"""Versions of a store: made, refused, brought up and down with data in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import psycopg
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from storage import schema, version
+from storage.errors import NotOurs, StoreDown, StoreError, StoreRefused, WrongVersion
+from storage.models import Base
+from storage.store import Store, open_store
+from tests.storage.changes import Running, a_program, triple
+
+
+def test_models_and_migrations_say_the_same(store: Store) -> None:
+    with store.engine("owner") as engine, engine.connect() as db:
+        found = compare_metadata(
+            MigrationContext.configure(
+                db, opts={"include_name": _ours, "compare_server_default": False}
+            ),
+            Base.metadata,
+        )
+    assert found == []
+
+
+def _ours(name: str | None, kind: str, _: object) -> bool:
+    """Partitions come and go with runs and weeks."""
+    return kind != "table" or name in Base.metadata.tables
+
+
+def test_versions_are_numbered_as_alembic_orders_them() -> None:
+    assert ScriptDirectory(version.folder()).get_current_head() == version.head()
+
+
+def test_everything_has_a_comment(store: Store) -> None:
+    with psycopg.connect(store.url("reader")) as db:
+        bare = db.execute(
+            "select c.relname, a.attname from pg_class c "
+            "left join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not attisdropped "
+            "where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v') "
+            "and not c.relispartition and c.relname <> 'alembic_version' and c.relname <> all("
+            "  select split_part(unnest(views), '.', 2) from queries) "
+            "and (obj_description(c.oid) is null or col_description(c.oid, a.attnum) is null)"
+        ).fetchall()
+    assert bare == []
+
+
+def test_down_and_up_again(new_database: Callable[[str], str]) -> None:
+    url = new_database("moving")
+    with open_store(url) as store, store.engine("owner") as engine:
+        running = Running(store, a_program())
+        running.apply(triple("a", start=0), tau=0)
+        running.close()
+        schema.downgrade(engine, "base")
+        with psycopg.connect(url) as db:
+            left = db.execute(
+                "select relname from pg_class where relnamespace = 'public'::regnamespace "
+                "and relkind in ('r', 'v', 'p') and relname <> 'alembic_version'"
+            ).fetchall()
+        assert left == []
+        schema.upgrade(engine)
+        again = Running(store, a_program())
+        again.apply(triple("a", start=0), tau=0)
+        assert again.read("select count(*) from confirmed_answers") == [(1,)]
+        again.close()
+
+
+def test_an_upgrade_keeps_typed_views(new_database: Callable[[str], str]) -> None:
+    """The views of queries stand on the tables: they leave for a migration, and come back."""
+    from storage import typed_views
+
+    with open_store(new_database("typed")) as store, store.engine("owner") as engine:
+        running = Running(store, a_program())
+        running.apply(triple("a", start=0), tau=0)
+        with engine.begin() as db:
+            typed_views.drop_all(db)
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            running.read("select answer from malf")
+        with engine.begin() as db:
+            typed_views.make_all(db)
+            schema.grant(db)
+        assert running.read("select answer from malf") == [("a",)]
+        running.close()
+
+
+@pytest.mark.parametrize(
+    ("found", "advice"), [("0000", "does not know"), ("9999", "newer whilst that wrote it")]
+)
+def test_another_version_is_refused(
+    new_database: Callable[[str], str], found: str, advice: str
+) -> None:
+    url = new_database(f"version_{found}")
+    with open_store(url), psycopg.connect(url, autocommit=True) as db:
+        db.execute("update alembic_version set version_num = %s", (found,))
+    with pytest.raises(WrongVersion, match=advice), open_store(url):
+        pass
+
+
+def test_an_older_version_names_the_command() -> None:
+    assert "`whilst db upgrade`" in str(version.wrong(version.head(), "the store"))
+
+
+def test_tables_of_somebody_else_are_left_alone(new_database: Callable[[str], str]) -> None:
+    url = new_database("theirs")
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("create table runs (distance int)")
+    with pytest.raises(NotOurs, match="`runs` that is not ours"), open_store(url):
+        pass
+    apart = url + "&options=-csearch_path%3Dapart"
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("create schema apart")
+    with open_store(apart) as store:
+        running = Running(store, a_program())
+        running.apply(triple("a", start=0), tau=0)
+        assert running.read("select answer from confirmed_answers") == [("a",)]
+        running.close()
+
+
+def test_an_owner_who_may_make_no_roles_does(new_database: Callable[[str], str]) -> None:
+    url = new_database("humble")
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("create role humble login password 'p' nocreaterole")
+        db.execute("alter database humble owner to humble")
+    plain = url.replace(url.split("//")[1].split("@")[0], "humble:p")
+    with open_store(plain) as store:
+        running = Running(store, a_program())
+        running.apply(triple("a", start=0), tau=0)
+        assert running.read("select answer from confirmed_answers") == [("a",)]
+        with (
+            pytest.raises(psycopg.errors.ReadOnlySqlTransaction),
+            psycopg.connect(store.url("reader")) as db,
+        ):
+            db.execute("delete from runs")
+        running.close()
+
+
+def test_a_store_that_is_not_there_says_what_to_do(store: Store) -> None:
+    good = store.url("owner")
+    for url, error, text in [
+        ("postgresql://127.0.0.1:1/x", StoreDown, "does not answer"),
+        ("mysql://h/x", StoreError, "postgresql://user@host/database"),
+        (
+            good.replace("/whilst?", "/nowhere?").replace("/external?", "/nowhere?"),
+            StoreDown,
+            "create the database",
+        ),
+        (good.replace("@", "x@"), StoreRefused, "password"),
+    ]:
+        with pytest.raises(error, match=text) as told, open_store(url):
+            pass
+        assert "\n" not in str(told.value)
+
+
+def test_names_hold_no_password(new_database: Callable[[str], str]) -> None:
+    url = new_database("named")
+    secret = url.split(":")[2].split("@")[0]
+    with open_store(url) as store:
+        assert secret not in repr(store)
