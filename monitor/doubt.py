@@ -1,0 +1,204 @@
+"""What SQL cannot decide: doubtful, late and contradictory events, one at a time, in Python.
+
+Runs on the executors, in the same task that parses. An event comes out as a fact with its groups,
+or goes to the store's staging area as a late fact or a rejected event, with its place and reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from monitor.places import numbered
+from monitor.shipped import Shipped
+from resolution.facts import Fact, RejectedEvent, fact_of, read_event
+from resolution.program import Program
+from resolution.routing import SEPARATOR
+from resolution.terms import show
+from storage.staging import EVENTS, stage_events
+
+COMPLETE = "whilst.complete"
+"""Job property: the last time point that was complete before the batch was read."""
+
+BATCH = "streaming.sql.batchId"
+"""Job property that Spark sets for every job of a micro-batch."""
+
+NEVER = 9_000_000_000_000_000
+"""`closes` of a block that never does: beyond what Spark's watermark can reach."""
+
+TARGET = "struct<query:int, key:string, closes:bigint>"
+FACT = (
+    "struct<predicate:int, args:string, time:bigint, arrival:bigint, late:boolean, "
+    f"targets:array<{TARGET}>>"
+)
+_TARGET = pa.struct([("query", pa.int32()), ("key", pa.string()), ("closes", pa.int64())])
+_FACT = pa.struct(
+    [
+        ("predicate", pa.int32()),
+        ("args", pa.string()),
+        ("time", pa.int64()),
+        ("arrival", pa.int64()),
+        ("late", pa.bool_()),
+        ("targets", pa.list_(_TARGET)),
+    ]
+)
+COLUMNS = ("value", "source", "place", "start", "length", "stamp", "now")
+"""What is asked about an event: its bytes; the file or topic; the partition and offset, or else
+the part of the file it stands in; when the log and when Spark took it up, in milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What an event is judged by, beside the program."""
+
+    arrival_field: str | None
+    """The field that holds the arrival, where the log does not stamp it."""
+    until: int | None
+    """What arrives later takes no part."""
+    skew: int | None
+    """Milliseconds that an arrival may lie in the future; None: any."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """The function that Spark calls with columns of events; null for those it does not ask about."""
+
+    shipped: Shipped
+    rules: Rules
+    conninfo: str
+    run: int
+
+    def __call__(self, columns: Iterator[tuple[Any, ...]]) -> Iterator[Any]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        complete = context.getLocalProperty(COMPLETE)
+        judge = Judge(self.shipped, self.rules, int(complete) if complete else None)
+        for arrays in columns:
+            yield judge.judged(arrays)
+        if judge.events:
+            batch = context.getLocalProperty(BATCH)
+            assert batch is not None
+            rows = pa.RecordBatch.from_pylist(numbered(judge.events), schema=EVENTS)
+            stage_events(self.conninfo, self.run, int(batch), context.partitionId(), [rows])
+
+
+class Judge:
+    """Judges events; `events` gathers the late and the rejected ones."""
+
+    def __init__(self, shipped: Shipped, rules: Rules, complete: int | None) -> None:
+        self._program = shipped.program
+        self._streams = {name: at for at, name in enumerate(shipped.streams.names)}
+        self._routing = shipped.routing
+        self._rules = rules
+        self._complete = complete
+        self.events: list[dict[str, Any]] = []
+
+    def judged(self, arrays: tuple[Any, ...]) -> Any:
+        values = arrays[0]
+        if values.null_count == len(values):
+            return pa.nulls(len(values), _FACT)
+        rows = zip(*(array.to_pylist() for array in arrays), strict=True)
+        return pa.array(
+            [None if row[0] is None else self._event(dict(zip(COLUMNS, row, strict=True)))
+             for row in rows],
+            _FACT,
+        )  # fmt: skip
+
+    def _event(self, event: dict[str, Any]) -> dict[str, Any] | None:
+        try:
+            fact = self._fact(event)
+            self._refuse_contradictions(fact, event)
+        except RejectedEvent as rejected:
+            stamp = event["stamp"]
+            arrival = None if stamp is None else stamp // self._program.unit
+            self._keep(event, "rejected", arrival, str(rejected))
+            return None
+        if self._rules.until is not None and fact.arrival > self._rules.until:
+            return None
+        delay = self._program.delays.of(fact.atom)
+        late = fact.arrival > fact.time + delay
+        if late:
+            self._keep(
+                event,
+                "late",
+                fact.arrival,
+                f"it arrived at {fact.arrival}, its bound was {fact.time + delay}",
+                fact=str(fact.atom),
+                stream=fact.atom.predicate,
+                time=fact.time,
+                delay=delay,
+            )
+        return self._row(fact, late)
+
+    def _fact(self, event: dict[str, Any]) -> Fact:
+        try:
+            line = bytes(event["value"]).decode()
+        except UnicodeDecodeError as error:
+            raise RejectedEvent(f"not UTF-8: byte {error.start + 1} is no text") from None
+        stamp = event["stamp"]
+        arrival = None if stamp is None else stamp // self._program.unit
+        return fact_with_arrival(line, self._program, self._rules.arrival_field, arrival)
+
+    def _refuse_contradictions(self, fact: Fact, event: dict[str, Any]) -> None:
+        if self._complete is not None and fact.arrival <= self._complete:
+            raise RejectedEvent(
+                f"it claims to have arrived at {fact.arrival}, but everything up to "
+                f"{self._complete} had been read before"
+            )
+        if self._rules.skew is not None:
+            newest = (event["now"] + self._rules.skew) // self._program.unit
+            if fact.arrival > newest:
+                raise RejectedEvent(
+                    f"it claims to have arrived at {fact.arrival}, which is in the future: "
+                    f"the clock allowed {newest} at most"
+                )
+
+    def _row(self, fact: Fact, late: bool) -> dict[str, Any]:
+        targets = [
+            {"query": t.query, "key": t.key, "closes": NEVER if t.closes is None else t.closes}
+            for t in self._routing.targets(fact.atom)
+        ]
+        if late:  # where its group is open still, it may turn out to be a copy of one in time
+            targets = [t for t in targets if t["closes"] >= fact.arrival]
+        args = [show(arg) for arg in fact.atom.args]
+        return {
+            "predicate": self._streams[fact.atom.predicate],
+            "args": SEPARATOR.join(args) if args else None,
+            "time": fact.time,
+            "arrival": fact.arrival,
+            "late": late,
+            "targets": targets,
+        }
+
+    def _keep(
+        self, event: dict[str, Any], kind: str, arrival: int | None, reason: str, **more: Any
+    ) -> None:
+        kept = {"kind": kind, "event": event["value"], "arrival": arrival, "reason": reason}
+        self.events.append({**event, **kept, **more})
+
+
+def fact_with_arrival(
+    line: str, program: Program, arrival_field: str | None, arrival: int | None
+) -> Fact:
+    """The fact of a line whose arrival is in another field than `arrival`, or known to the log."""
+    if arrival_field == "arrival" and arrival is None:
+        return read_event(line, program)
+    try:
+        read_event(line, program)
+    except RejectedEvent as rejected:
+        # All else is checked before the field `arrival`, which is only one of many here.
+        if not str(rejected).startswith(('"arrival"', "it arrived at")):
+            raise
+    event = json.loads(line)
+    event.pop("arrival", None)
+    if arrival is not None:
+        event["arrival"] = arrival
+    elif arrival_field in event:
+        event["arrival"] = event[arrival_field]
+    return fact_of(event, program)

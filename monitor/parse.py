@@ -1,0 +1,214 @@
+"""Events to facts in the JVM: everything that is beyond doubt, and nothing else.
+
+An event is *clean* when SQL alone can tell that it is a fact and how its values print: one flat
+object without escapes, keys that stand once, whole numbers, short decimals, plain strings. What is
+not clean is no mistake yet: it is asked of `resolution.facts`, in Python, which knows (see
+`monitor.doubt`). So the two can only agree, and a reason is always given in the same words.
+
+Clean facts get the columns `predicate` (its number in `Streams`, null for what is not clean), `a0`,
+`a1`, … (the values as they print), `time` and `arrival`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from resolution.facts import LONGEST_LINE, RESERVED
+from resolution.program import Field, Program
+
+_NAME = r"^[a-z][A-Za-z0-9_]*\z"
+_QUOTED_NAME = r'^"[a-z][A-Za-z0-9_]*"\z'
+_QUOTED = r'^"(?!-?Infinity"|NaN")[^"]*"\z'  # so Jackson writes a number that is too large
+_WHOLE = r"^(?:0|-?[1-9][0-9]{0,199})\z"
+_POINT = r"^(?:0|[1-9][0-9]{0,16})\z"
+# Jackson gives a number with a point as Java prints the double. Where that has at most 15 digits,
+# and the number is not so small that Python prints an exponent, it is what Python prints, less
+# trailing zeros: no two texts so short read as the same double.
+_DECIMAL = r"^-?(?!0\.0000)(?:0|[1-9][0-9]{0,8})\.[0-9]{1,6}\z"
+_NUMBER = r"^-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\z"
+_INSTANT = (
+    r"^(?:19[7-9][0-9]|20[0-9]{2})-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]"
+    r"(?:\.[0-9]{1,6})?(?:Z|[+-](?:0[0-9]|1[0-3]):[0-5][0-9])?\z"
+)
+_BARE = ("true", "false", "null")
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The stream predicates of a program by number: columns hold the number, not the name."""
+
+    names: tuple[str, ...]
+    fields: tuple[tuple[Field, ...], ...]
+
+    @classmethod
+    def of(cls, program: Program) -> Streams:
+        names = tuple(sorted(program.streams))
+        return cls(names, tuple(program.streams[name] for name in names))
+
+    @property
+    def width(self) -> int:
+        """The most fields that a stream has."""
+        return max(map(len, self.fields), default=0)
+
+
+def parsed(events: DataFrame, program: Program, arrival_field: str | None) -> DataFrame:
+    """Adds the columns of clean facts to `events` (value: string, stamp: arrival in ms or null).
+
+    The arrival is `arrival_field` of the event, its time where that is missing, unless the log has
+    stamped it.
+    """
+    streams = Streams.of(program)
+    names = {f.name for fields in streams.fields for f in fields} | set(RESERVED)
+    if arrival_field:
+        names.add(arrival_field)
+    schema = T.StructType([T.StructField(name, T.StringType()) for name in sorted(names)])
+    options = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
+    # One step, one projection: Catalyst evaluates what is used twice once.
+    trimmed = events.withColumn("v", F.rtrim("value", F.lit(" \t\r\n")))
+    rows = trimmed.withColumn("j", F.from_json("v", schema, options))
+    rows = rows.withColumn(
+        "predicate", F.when(_flat() & _keys_once(sorted(names), arrival_field), _number(streams))
+    )
+    rows = rows.withColumn("e", F.when(F.col("j.args").isNotNull(), _elements()))
+    for place in range(streams.width):
+        rows = rows.withColumn(f"a{place}", _value(streams, place))
+    stamp = F.expr(f"stamp div {program.unit}")
+    own = (
+        F.when(_j(arrival_field).isNotNull(), _point(_j(arrival_field), program.unit)).otherwise(
+            _point(_j("time"), program.unit)
+        )
+        if arrival_field
+        else F.lit(None).cast("long")
+    )
+    rows = rows.withColumn("time", _point(_j("time"), program.unit))
+    rows = rows.withColumn("arrival", F.coalesce(stamp, own))
+    clean = F.col("arrival") >= F.col("time")
+    for number, fields in enumerate(streams.fields):
+        whole = [F.col(f"a{place}").isNotNull() for place in range(len(fields))]
+        if whole:
+            clean &= (F.col("predicate") != number) | reduce(lambda a, b: a & b, whole)
+    rows = rows.withColumn("predicate", F.when(clean & _right_number(streams), F.col("predicate")))
+    return rows.drop("v", "j", "e")
+
+
+def _j(name: str) -> Column:
+    return F.col("j").getField(name)
+
+
+def _flat() -> Column:
+    """One object, nothing after it, no escapes: what Jackson reads is then what Python reads."""
+    v = F.col("v")
+    return (
+        F.is_valid_utf8(v)
+        & (F.length(v) <= LONGEST_LINE)
+        & v.startswith("{")
+        & (F.expr("locate('{', v, 2)") == 0)
+        & (F.instr(v, "}") == F.length(v))
+        & (F.instr(v, "\\") == 0)
+        & (F.instr(v, '"[') == 0)  # else a string could pass for a list
+    )
+
+
+def _keys_once(names: list[str], arrival_field: str | None) -> Column:
+    """No key stands twice, and none that may be missing is null.
+
+    Mostly told by the colons: one for each value that was found.
+    """
+    v = F.col("v")
+    found: Column = F.lit(0)
+    for name in names:
+        text = _j(name)
+        found = found + F.when(text.isNull(), 0).otherwise(1 + _colons(text))
+    keys = F.json_object_keys(v)
+    well = F.size(keys) == F.size(F.array_distinct(keys))
+    for name in ("args", *([arrival_field] if arrival_field else [])):
+        well &= _j(name).isNotNull() | ~F.array_contains(keys, name)
+    return F.when(_colons(v) == found, True).otherwise(well)
+
+
+def _colons(text: Column) -> Column:
+    return F.length(text) - F.length(F.replace(text, F.lit(":"), F.lit("")))
+
+
+def _number(streams: Streams) -> Column:
+    number = F.lit(None).cast("int")
+    for at, name in enumerate(streams.names):
+        if name not in _BARE:  # a bare true is no name of a predicate
+            number = F.when(_j("fact") == name, at).otherwise(number)
+    return number
+
+
+def _elements() -> Column:
+    args = _j("args")
+    inner = F.substring(args, F.lit(2), F.length(args) - 2)
+    return F.when(args.startswith("[") & args.endswith("]"), F.split(inner, ","))
+
+
+def _right_number(streams: Streams) -> Column:
+    """As many values as the predicate has fields, where they come as a list."""
+    right = F.lit(True)
+    for number, fields in enumerate(streams.fields):
+        fits = F.size("e") == len(fields) if fields else _j("args") == "[]"
+        right = F.when(F.col("predicate") == number, fits).otherwise(right)
+    return F.when(_j("args").isNotNull(), right).otherwise(True)
+
+
+def _value(streams: Streams, place: int) -> Column:
+    """The text of the value at a place, null where that is doubtful."""
+    by_name = F.lit(None).cast("string")
+    for number, fields in enumerate(streams.fields):
+        if place < len(fields):
+            by_name = F.when(F.col("predicate") == number, _j(fields[place].name)).otherwise(
+                by_name
+            )
+    element = F.trim(F.get(F.col("e"), F.lit(place)), F.lit(" \t\r\n"))
+    text = F.when(F.col("j.args").isNotNull(), _of_element(element)).otherwise(_of_field(by_name))
+    typed = text
+    for number, fields in enumerate(streams.fields):
+        if place < len(fields) and (kind := fields[place].type) is not None:
+            fits = text.rlike(
+                {"string": "^[^-0-9]", "float": "^[-0-9]", "int": r"^[-0-9][0-9]*\z"}[kind]
+            )
+            typed = F.when((F.col("predicate") == number) & ~fits, None).otherwise(typed)
+    return typed
+
+
+def _of_element(element: Column) -> Column:
+    """A value as it stands in a JSON list, which Jackson wrote anew."""
+    return (
+        F.when(element.rlike(_QUOTED_NAME), F.substring(element, F.lit(2), F.length(element) - 2))
+        .when(element.rlike(_QUOTED), element)
+        .when(element.isin("true", "false"), element)
+        .otherwise(_numeral(element))
+    )
+
+
+def _of_field(text: Column) -> Column:
+    """A value as `from_json` gives it: a string without its quotes, or else as it stood there."""
+    quoted = F.concat(F.lit('"'), text, F.lit('"'))
+    return (
+        F.when(text.rlike(_NAME), text)
+        .when(text.rlike(_NUMBER), F.when(F.instr(F.col("v"), quoted) == 0, _numeral(text)))
+        .when(~text.startswith("[") & (F.instr(text, '"') == 0), quoted)
+    )
+
+
+def _numeral(text: Column) -> Column:
+    stripped = F.rtrim(F.rtrim(text, F.lit("0")), F.lit("."))
+    return F.when(text.rlike(_WHOLE), text).when(
+        text.rlike(_DECIMAL), F.when(stripped == "-0", "0").otherwise(stripped)
+    )
+
+
+def _point(text: Column, unit: int) -> Column:
+    """A time point: a whole number that is not a string, or an instant."""
+    quoted = F.concat(F.lit('"'), text, F.lit('"'))
+    micros = F.unix_micros(text.try_cast("timestamp"))
+    return F.when(
+        text.rlike(_POINT), F.when(F.instr(F.col("v"), quoted) == 0, text.cast("long"))
+    ).when(text.rlike(_INSTANT) & (micros >= 0), F.call_function("div", micros, F.lit(unit * 1000)))

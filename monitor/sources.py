@@ -1,0 +1,118 @@
+"""Where events come from: files, folders and Kafka topics, as one stream of rows.
+
+Columns: `value` (the event), `source` (file or topic), `place` (partition and offset; null for
+files), `start` and `length` (the part of the file; null for Kafka), `stamp` (when the log took it,
+in milliseconds; null where the event says so itself).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from resolution.errors import WhilstError
+
+COLUMNS = ("value", "source", "place", "start", "length", "stamp")
+
+
+class SourceError(WhilstError):
+    """A source that cannot be read, and what to do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def read(self, spark: SparkSession, most_files: int | None) -> DataFrame:
+        # A file's age is no reason to leave it out, and only a line feed ends a line.
+        reader = spark.readStream.format("text").options(lineSep="\n", maxFileAge="36500d")
+        if most_files:
+            reader = reader.option("maxFilesPerTrigger", most_files)
+        rows = reader.load(_pattern(self.path))
+        return rows.where("value <> ''").select(
+            "value",
+            F.col("_metadata.file_path").alias("source"),
+            F.lit(None).cast("string").alias("place"),
+            F.col("_metadata.file_block_start").alias("start"),
+            F.col("_metadata.file_block_length").alias("length"),
+            F.lit(None).cast("long").alias("stamp"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    servers: str
+    name: str
+    options: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"kafka://{self.servers}/{self.name}"
+
+    def read(self, spark: SparkSession, most_offsets: int | None, stamped: bool) -> DataFrame:
+        reader = spark.readStream.format("kafka").options(
+            **{
+                "kafka.bootstrap.servers": self.servers,
+                "subscribe": self.name,
+                "startingOffsets": "earliest",
+                "failOnDataLoss": "true",
+                **{f"kafka.{key}": value for key, value in self.options.items()},
+            }
+        )
+        if most_offsets:
+            reader = reader.option("maxOffsetsPerTrigger", most_offsets)
+        stamp = F.unix_millis("timestamp") if stamped else F.lit(None).cast("long")
+        return reader.load().select(
+            F.coalesce(F.col("value").cast("string"), F.lit("")).alias("value"),
+            F.lit(str(self)).alias("source"),
+            F.concat_ws("/", "partition", "offset").alias("place"),
+            F.lit(None).cast("long").alias("start"),
+            F.lit(None).cast("long").alias("length"),
+            stamp.alias("stamp"),
+        )
+
+
+def parse_source(text: str, options: dict[str, str] | None = None) -> Files | Topic:
+    """A source from what stands on the command line. Raises SourceError."""
+    if "://" not in text:
+        path = Path(text)
+        if not path.exists():
+            raise SourceError(f"{text}: no such file or folder")
+        return Files(path.absolute())
+    parts = urlsplit(text)
+    name = parts.path.strip("/")
+    if parts.scheme != "kafka" or not parts.netloc or not name or "/" in name:
+        raise SourceError(f"{text}: a source is a file, a folder, or kafka://host:port/topic")
+    return Topic(parts.netloc, name, options or {})
+
+
+def events(
+    spark: SparkSession,
+    sources: list[Files | Topic],
+    *,
+    stamped: bool = True,
+    most_files: int | None = None,
+    most_offsets: int | None = None,
+) -> DataFrame:
+    """All sources as one stream. Where the log is `stamped`, a topic's stamps are the arrivals."""
+    streams = [
+        source.read(spark, most_files)
+        if isinstance(source, Files)
+        else source.read(spark, most_offsets, stamped)
+        for source in sources
+    ]
+    return reduce(DataFrame.unionByName, streams)
+
+
+def _pattern(path: Path) -> str:
+    """A path as Hadoop's pattern that fits it alone. Spark takes a pattern even for one file."""
+    text = re.sub(r"([\\*?\[\]{}])", r"\\\1", str(path))
+    return text if path.is_dir() or text != str(path) else f"{text[:-1]}[{text[-1]}]"
