@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.screens import answer, now, pending
+from dashboard.screens import answer, decided, health, now, pending, rules
 
 st.set_page_config(page_title="Whilst", layout="wide", initial_sidebar_state="collapsed")
 
+# Streamlit leaves room for a title that these pages do not have.
+st.html("<style>.stMainBlockContainer {padding-top: 4.5rem; padding-bottom: 3rem}</style>")
+
 _PAGES = {
-    "now": st.Page(now.draw, title="Now", url_path="now", default=True),
+    "now": st.Page(now.draw, title="Now", default=True),
     "pending": st.Page(pending.draw, title="Pending", url_path="pending"),
-    "answer": st.Page(answer.draw, title="Answer", url_path="answer"),
+    "confirmed": st.Page(decided.confirmed, title="Confirmed", url_path="confirmed"),
+    "refuted": st.Page(decided.refuted, title="Refuted", url_path="refuted"),
+    "answer": st.Page(answer.draw, title="Answer", url_path="answer", visibility="hidden"),
+    "rules": st.Page(rules.draw, title="Rules", url_path="rules"),
+    "health": st.Page(health.draw, title="Health", url_path="health"),
 }
 st.navigation(list(_PAGES.values()), position="top").run()

@@ -4,7 +4,7 @@
 const SVG = "http://www.w3.org/2000/svg"
 const IN_SVG = new Set(["svg", "g", "line", "rect", "circle", "path", "text", "title"])
 const TAGS = new Set([
-  ...IN_SVG, "a", "b", "code", "dd", "details", "div", "dl", "dt", "figcaption", "figure", "h2",
+  ...IN_SVG, "a", "b", "code", "dd", "details", "div", "dl", "dt", "figcaption", "figure", "h1", "h2",
   "h3", "i", "li", "mark", "ol", "p", "pre", "section", "small", "span", "strong", "summary",
   "table", "tbody", "td", "th", "thead", "time", "tr", "ul",
 ])
@@ -41,7 +41,7 @@ function fill(there, node, state) {
   for (const [name, value] of Object.entries(attributes)) {
     if (OURS.has(name) || !SAFE.test(name)) continue
     if (name === "href" && !HERE.test(value)) continue
-    if (name === "style" && !/^--[a-z]: [0-9.]+%(; --[a-z]: [0-9.]+%)?$/.test(value)) continue
+    if (name === "style" && !/^--[a-z]: [0-9.]+%(; --[a-z]: [0-9.]+%){0,2}$/.test(value)) continue
     if (name === "open" && there.whilst.opened) continue // the reader opens and shuts it from now
     if (name === "open") there.whilst.opened = true
     const text = value === true ? "" : String(value)

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
-__all__ = ["Node", "answer_link", "bag", "count", "each", "h", "link"]
+__all__ = ["Node", "answer_link", "bag", "count", "h", "joined", "link", "unseen"]
 
 Node: TypeAlias = "list[Any] | str"
 
@@ -35,8 +35,17 @@ def bag(class_: str, *children: Node | None, **attributes: object) -> Node:
     return h("div", *children, class_=class_, **attributes)
 
 
-def each(tag: str, texts: Iterable[str], **attributes: object) -> list[Node]:
-    return [h(tag, text, **attributes) for text in texts]
+def joined(nodes: Iterable[Node], separator: str = ", ") -> list[Node]:
+    """The nodes with a text between each two."""
+    found: list[Node] = []
+    for node in nodes:
+        found += [separator, node] if found else [node]
+    return found
+
+
+def unseen(title: str) -> Node:
+    """The heading of a page for who reads it with the ears; the eyes have it in the navigation."""
+    return h("h1", title, class_="unseen")
 
 
 def link(page: str, text: Node, *, class_: str | None = None, **query: object) -> Node:
@@ -46,7 +55,7 @@ def link(page: str, text: Node, *, class_: str | None = None, **query: object) -
     return h("a", text, href=href, class_=class_)
 
 
-def answer_link(run: int, answer_id: object, text: str) -> Node:
+def answer_link(run: int, answer_id: object, text: Node) -> Node:
     return link("answer", text, class_="answer", run=run, id=answer_id)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 import streamlit as st
@@ -29,20 +29,21 @@ def window(rows: Sequence[Row], begun: bool, back: bool) -> tuple[Sequence[Row],
     return rows[:PAGE], begun, more
 
 
-def buttons(earlier: str | None, later: str | None) -> None:
+def buttons(earlier: str | None, later: str | None, *, away: bool) -> None:
     """To the first page, the one before and the next; a button that leads nowhere is off."""
 
-    def go(**where: str) -> Callable[[], None]:
-        def went() -> None:
-            for name in ("after", "before"):
-                st.query_params.pop(name, None)
-            st.query_params.update(where)
+    def go(**where: str) -> None:
+        for name in ("after", "before"):
+            st.query_params.pop(name, None)
+        st.query_params.update(where)
 
-        return went
-
-    with st.container(horizontal=True, horizontal_alignment="left"):
-        st.button("First", on_click=go(), disabled=earlier is None, key="first")
+    with st.container(horizontal=True):
+        st.button("First", on_click=go, disabled=not away, key="first")
         st.button(
-            "Previous", on_click=go(before=earlier or ""), disabled=earlier is None, key="previous"
+            "Previous",
+            on_click=go,
+            kwargs={"before": earlier},
+            disabled=earlier is None,
+            key="previous",
         )
-        st.button("Next", on_click=go(after=later or ""), disabled=later is None, key="next")
+        st.button("Next", on_click=go, kwargs={"after": later}, disabled=later is None, key="next")

@@ -6,6 +6,7 @@ thousandth page costs what the first one does.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
@@ -166,10 +167,10 @@ class Filter:
 
 
 _PENDING = """
-select t.run, t.answer_id, t.id as triple, t.query, a.answer, t.evidence, t.hypotheses,
-       t.conditions, t.deadline, a.since
-from triples t join answers a on a.run = t.run and a.id = t.answer_id
-where t.run = %(run)s and t.live and a.status = 'pending'
+select t.run, t.answer_id, t.id as triple, t.query, t.answer, t.evidence, t.hypotheses,
+       t.conditions, t.deadline, t.since
+from triples t
+where t.run = %(run)s and t.live
 """
 
 
@@ -179,11 +180,12 @@ def _filtered(wanted: Filter) -> tuple[str, dict[str, Any]]:
         clauses += " and t.query = %(query)s"
         values["query"] = wanted.query
     if wanted.bindings:
-        clauses += " and a.bindings @> %(bindings)s::jsonb"
+        clauses += " and t.bindings @> %(bindings)s::jsonb"
         values["bindings"] = wanted.bindings
     if wanted.text:
-        clauses += " and strpos(lower(a.answer), lower(%(text)s)) > 0"
-        values["text"] = wanted.text
+        # A pattern, not `strpos`: the planner knows how rare a long one is.
+        clauses += " and t.answer ilike %(text)s"
+        values["text"] = "%" + re.sub(r"([\\%_])", r"\\\1", wanted.text) + "%"
     return clauses, values
 
 
@@ -252,14 +254,14 @@ class Decided:
     since: int
     decided_at: int
     reason: str | None
-    recorded_at: datetime
+    changed_at: datetime
 
 
 _DECIDED = """
-select a.run, a.id as answer_id, a.query, a.answer, a.bindings, a.since, a.decided_at, a.reason,
-       a.recorded_at
-from answers a
-where a.run = %(run)s and a.status = %(status)s
+select t.run, t.answer_id, t.query, t.answer, t.bindings, t.since, t.decided_at, t.reason,
+       t.changed_at
+from triples t
+where t.run = %(run)s and t.shown and t.status <> 'pending' and t.status = %(status)s
 """
 
 
@@ -275,38 +277,69 @@ def decided(
 ) -> list[Decided]:
     """A page of decided answers, the newest first, decided from the first to before the second."""
     clauses, values = _filtered(wanted)
-    clauses = clauses.replace("t.query", "a.query")
     values |= {"run": number, "status": status, "rows": rows}
     for bound, compared, name in zip(span, (">=", "<"), ("first", "past"), strict=True):
         if bound is not None:
-            clauses += f" and a.decided_at {compared} %({name})s"
+            clauses += f" and t.decided_at {compared} %({name})s"
             values[name] = bound
     if place is not None:
         values |= {"tau": place[0], "answer": place[1]}
         beyond = ">" if back else "<"
         clauses += (
-            f" and a.decided_at {beyond}= %(tau)s "
-            f"and (a.decided_at, a.id) {beyond} (%(tau)s, %(answer)s)"
+            f" and t.decided_at {beyond}= %(tau)s "
+            f"and (t.decided_at, t.answer_id) {beyond} (%(tau)s, %(answer)s)"
         )
     down = "" if back else " desc"
     with db.cursor(row_factory=class_row(Decided)) as cursor:
         found = cursor.execute(
-            f"{_DECIDED}{clauses} order by a.decided_at{down}, a.id{down} limit %(rows)s", values
+            f"{_DECIDED}{clauses} order by t.decided_at{down}, t.answer_id{down} limit %(rows)s",
+            values,
         ).fetchall()
     return found[::-1] if back else found
 
 
-def tallies(
-    db: Database, number: int, status: Status, query: str | None, since: datetime
-) -> list[tuple[datetime, str, int]]:
-    """How many answers of each query became that, for each hour of wall time."""
-    return db.execute(
-        f"select hour, query, {status} from tallies "
-        "where run = %(run)s and hour >= %(since)s "
-        "and (%(query)s::text is null or query = %(query)s) "
-        "order by hour, query",
-        {"run": number, "since": since, "query": query},
+@dataclass(frozen=True, slots=True)
+class OverTime:
+    """How many answers were decided in each of equal stretches of τ, from `first` on."""
+
+    first: int
+    width: int
+    counts: list[int]
+
+
+def over_time(
+    db: Database,
+    number: int,
+    status: Status,
+    wanted: Filter,
+    span: tuple[int | None, int | None],
+    stretches: int,
+) -> OverTime | None:
+    """None where nothing was decided in that span."""
+    clauses, values = _filtered(wanted)
+    values |= {"run": number, "status": status}
+    limits = db.execute(
+        "select min(decided_at), max(decided_at) from triples "
+        "where run = %(run)s and shown and status <> 'pending' and status = %(status)s",
+        values,
+    ).fetchone()
+    if limits is None or limits[0] is None:
+        return None
+    first = max(limits[0], span[0]) if span[0] is not None else limits[0]
+    last = min(limits[1], span[1] - 1) if span[1] is not None else limits[1]
+    if last < first:
+        return None
+    width = max(1, -(-(last + 1 - first) // stretches))
+    counts = [0] * -(-(last + 1 - first) // width)
+    rows = db.execute(
+        "select (t.decided_at - %(first)s) / %(width)s, count(*) from triples t "
+        "where t.run = %(run)s and t.shown and t.status <> 'pending' and t.status = %(status)s "
+        f"and t.decided_at between %(first)s and %(last)s{clauses} group by 1",
+        {**values, "first": first, "last": last, "width": width},
     ).fetchall()
+    for place, found in rows:
+        counts[place] = found
+    return OverTime(first, width, counts)
 
 
 # --- one answer ----------------------------------------------------------------------------------
@@ -350,8 +383,6 @@ class Event:
 
     event: str
     tau: int
-    waits_for: int
-    recorded_at: datetime
     hypotheses: list[str] | None
 
 
@@ -403,11 +434,10 @@ def whole_answer(db: Database, number: int, answer_id: UUID) -> Whole | None:
         ).fetchall()
     with db.cursor(row_factory=class_row(Event)) as cursor:
         history = cursor.execute(
-            "select h.event, h.tau, h.waits_for, h.recorded_at, t.hypotheses from history h "
-            "left join triples t "
+            "select h.event, h.tau, t.hypotheses from history h left join triples t "
             "on t.run = h.run and t.answer_id = h.answer_id and t.id = h.triple "
             "where h.run = %(run)s and h.answer_id = %(id)s "
-            "order by h.tau desc, h.recorded_at desc limit %(rows)s",
+            "order by h.tau desc, h.event desc limit %(rows)s",
             key,
         ).fetchall()
     with db.cursor(row_factory=class_row(Alert)) as cursor:
@@ -432,7 +462,8 @@ def whole_answer(db: Database, number: int, answer_id: UUID) -> Whole | None:
 
 def program_text(db: Database, program: int) -> str:
     row = db.execute("select text from programs where id = %s", (program,)).fetchone()
-    return str(row[0]) if row else ""
+    assert row is not None
+    return str(row[0])
 
 
 def explanations(db: Database, program: int) -> list[tuple[str, dict[str, Any] | None]]:

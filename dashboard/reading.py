@@ -113,7 +113,11 @@ class Source:
             db = self._idle.pop() if self._idle else None
         try:
             db = db or psycopg.connect(
-                self._url, autocommit=True, connect_timeout=2, application_name="whilst dashboard"
+                self._url,
+                autocommit=True,
+                connect_timeout=2,
+                application_name="whilst dashboard",
+                prepare_threshold=None,  # a plan for any filter is the wrong one for this
             )
             with db.transaction():
                 db.execute("set transaction isolation level repeatable read read only")

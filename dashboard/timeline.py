@@ -99,14 +99,16 @@ def _lower(condition: str, variable: str) -> int | None:
     return int(found[4]) + (found[3] == ">") - int(found[2] or 0)
 
 
-def _row(kind: str, atom: str, *marks: Node) -> Node:
-    return bag(f"track {kind}", h("code", atom, class_="atom"), bag("marks", *marks), key=atom)
+def _row(kind: str, atom: str, clock: Clock, *marks: Node) -> Node:
+    shown = h("code", clock.atom(atom), class_="atom")
+    return bag(f"track {kind}", shown, bag("marks", *marks), key=atom)
 
 
 def _evidence(atom: str, time: int, arrival: int, axis: _Axis, clock: Clock) -> Node:
     return _row(
         "evidence",
         atom,
+        clock,
         h("span", class_="way", style=axis.span(time, arrival)),
         h("span", class_="held", style=axis.at(time), title=f"held at τ {time}"),
         h("span", class_="arrived", style=axis.at(arrival), title=f"arrived at τ {arrival}"),
@@ -130,7 +132,7 @@ def _hypothesis(
         marks.append(h("span", class_="rest", style=rest, title=f"may still arrive {until}"))
     if closes is not None and (now is None or now >= closes):
         marks.append(h("span", "✕", class_="closed", style=axis.at(closes), title=f"τ {closes}"))
-    return _row("hypothesis", atom, *marks)
+    return _row("hypothesis", atom, clock, *marks)
 
 
 def _line(kind: str, style: str, text: str) -> Node:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from dashboard.markup import Node, h
@@ -11,6 +13,8 @@ __all__ = ["Clock", "duration"]
 
 _YEAR = 365 * 86_400_000
 _DAY = 86_400_000
+_GROUND = re.compile(r"[(,]\s*(\d{1,18})\)$")
+_COMPARED = re.compile(r"^([A-Za-z_]\w*)[+-]?\d* (?:[<>]=?|=) (\d{1,18})$")
 _LAST = 253_402_300_799_999  # the end of the year 9999, beyond which browsers write no dates
 
 
@@ -60,6 +64,20 @@ class Clock:
             return h("span", f"τ {tau:,}", title=f"time point {tau}")
         assert self.unit is not None
         return h("time", time=tau * self.unit, tau=tau, unit=self.unit)
+
+    def atom(self, text: str) -> Node:
+        """An atom as it is printed, its time point in local time."""
+        found = _GROUND.search(text)
+        if found is None or not self.by_calendar:
+            return text
+        return h("span", text[: found.start(1)], self.at(int(found[1])), text[found.end(1) :])
+
+    def condition(self, text: str, times: Collection[str]) -> Node:
+        """A comparison; its number is a time point where its variable is one of these."""
+        found = _COMPARED.search(text)
+        if found is None or found[1] not in times or not self.by_calendar:
+            return text
+        return h("span", text[: found.start(2)], self.at(int(found[2])))
 
     def left(self, deadline: int | None) -> Node:
         """How long until a deadline: what arrives in the time point of the deadline is in time."""

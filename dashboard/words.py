@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dashboard.markup import Node, h
+from dashboard.markup import Node, h, joined
 from dashboard.queries import Triple
 from dashboard.times import Clock
 
-__all__ = ["evidence_of", "must_happen", "time_of", "waits_for"]
+__all__ = ["conditions_of", "evidence_of", "must_happen", "time_of", "waits_for"]
 
 _TIME = re.compile(r"[(,]\s*(?:(\d+)|([A-Za-z_]\w*)([+-]\d+)?)\)$")
 
@@ -23,15 +23,26 @@ def time_of(atom: str) -> tuple[str | None, int] | None:
     return (None, int(number)) if number else (variable, int(offset or 0))
 
 
-def _listed(texts: Sequence[str], most: int) -> str:
-    shown = ", ".join(texts[:most])
-    return shown if len(texts) <= most else f"{shown} and {len(texts) - most} more"
+def times_in(atoms: Sequence[str]) -> set[str]:
+    """The variables that stand as time arguments of these atoms."""
+    return {found[0] for atom in atoms if (found := time_of(atom)) and found[0]}
 
 
-def waits_for(hypotheses: Sequence[str], conditions: Sequence[str], most: int = 3) -> str:
+def conditions_of(atoms: Sequence[str], conditions: Sequence[str], clock: Clock) -> list[Node]:
+    times = times_in(atoms)
+    return joined(clock.condition(one, times) for one in conditions)
+
+
+def waits_for(
+    hypotheses: Sequence[str], conditions: Sequence[str], clock: Clock, most: int = 3
+) -> list[Node]:
     """What a pending answer waits for, in one line."""
-    where = f" where {_listed(conditions, most)}" if conditions else ""
-    return _listed(hypotheses, most) + where
+    told = joined(map(clock.atom, hypotheses[:most]))
+    if len(hypotheses) > most:
+        told.append(f" and {len(hypotheses) - most} more")
+    if conditions:
+        told += [" where ", *conditions_of(hypotheses, conditions[:most], clock)]
+    return told
 
 
 def evidence_of(evidence: int, hypotheses: int) -> str:
@@ -42,12 +53,12 @@ def must_happen(triple: Triple, clock: Clock) -> list[Node]:
     """For each hypothesis what must arrive, and by when; then the conditions on them."""
     told: list[Node] = []
     for atom, closes in zip(triple.hypotheses, triple.closes, strict=True):
+        shown = h("code", clock.atom(atom))
         if closes is None:
-            told.append(h("li", h("code", atom), " must arrive; it may do so at any time"))
+            told.append(h("li", shown, " must arrive; it may do so at any time"))
             continue
-        told.append(
-            h("li", h("code", atom), " must arrive by ", clock.at(closes), ": ", clock.left(closes))
-        )
+        told.append(h("li", shown, " must arrive by ", clock.at(closes), ": ", clock.left(closes)))
     if triple.conditions:
-        told.append(h("li", "where ", h("code", ", ".join(triple.conditions))))
+        said = conditions_of(triple.hypotheses, triple.conditions, clock)
+        told.append(h("li", "where ", h("code", *said)))
     return told

@@ -13,7 +13,7 @@ from dashboard.queries import Alert, Answer, Event, Run, Triple, Whole
 from dashboard.scope import clock_of, empty, refreshed, runs, source
 from dashboard.timeline import timeline
 from dashboard.times import Clock
-from dashboard.words import must_happen
+from dashboard.words import must_happen, waits_for
 
 
 def draw() -> None:
@@ -85,7 +85,7 @@ def _head(run: Run, answer: Answer, clock: Clock) -> Node:
     told += [h("span", "since ", clock.at(answer.since), class_="quiet")]
     if not run.current:
         told += [h("span", "of a run that was superseded", class_="pill failed")]
-    return bag("head", h("h2", answer.answer, class_="title"), bag("facts", *told))
+    return bag("head", h("h1", clock.atom(answer.answer), class_="title"), bag("facts", *told))
 
 
 def _why(whole: Whole, shown: Triple | None, clock: Clock) -> list[Node]:
@@ -102,7 +102,7 @@ def _why(whole: Whole, shown: Triple | None, clock: Clock) -> list[Node]:
         told: list[Node] = []
         if answer.reason:
             told += [
-                h("code", answer.reason),
+                h("code", clock.atom(answer.reason)),
                 " did not come: it could have arrived until ",
                 clock.at(answer.decided_at),
                 ". Nothing else is left that would make it true.",
@@ -136,7 +136,7 @@ def _evidence(triple: Triple, clock: Clock) -> Node:
     return h(
         "ul",
         *(
-            h("li", h("code", fact), " arrived at ", clock.at(arrival))
+            h("li", h("code", clock.atom(fact)), " arrived at ", clock.at(arrival))
             for fact, arrival in zip(triple.evidence, triple.arrivals, strict=True)
         ),
         class_="must",
@@ -148,7 +148,6 @@ _EVENTS = {
     "progressed": "another way to complete it",
     "confirmed": "was confirmed",
     "refuted": "was refuted",
-    "withdrawn": "was taken back: facts read later showed that it never was",
 }
 
 
@@ -157,8 +156,9 @@ def _history(history: list[Event], clock: Clock) -> Node:
         return h("p", "Its history was pruned.", class_="quiet")
     items = []
     for event in history:
-        waits = f", waiting for {', '.join(event.hypotheses)}" if event.hypotheses else ""
-        items.append(h("li", clock.at(event.tau), " ", _EVENTS[event.event], h("small", waits)))
+        waits = [", waiting for ", *waits_for(event.hypotheses, (), clock)]
+        said = h("small", *waits) if event.hypotheses and event.event != "refuted" else None
+        items.append(h("li", clock.at(event.tau), " ", _EVENTS[event.event], said))
     return h("ul", *items, class_="history")
 
 

@@ -6,7 +6,7 @@ import time
 
 from dashboard import queries
 from dashboard.live import show
-from dashboard.markup import Node, answer_link, bag, count, h, link
+from dashboard.markup import Node, answer_link, bag, count, h, link, unseen
 from dashboard.queries import Decided, Pending, Pulse, QueryNow, Run
 from dashboard.scope import clock_of, empty, midnight, no_runs, refreshed, runs, source
 from dashboard.times import Clock, duration
@@ -46,6 +46,7 @@ def _drawn() -> None:
     newest.sort(key=lambda item: -item[0])
     show(
         "now",
+        unseen("Now"),
         *sections,
         bag(
             "two",
@@ -134,14 +135,15 @@ def _soonest(rows: list[tuple[Run, Pending]]) -> Node:
         return empty("Nothing is pending.", "Answers that may still come are listed here.")
     items = []
     for run, one in rows:
+        clock = clock_of(run)
         items.append(
             h(
                 "li",
-                bag("clock", clock_of(run).left(one.deadline)),
+                bag("clock", clock.left(one.deadline)),
                 bag(
                     "what",
-                    answer_link(one.run, one.answer_id, one.answer),
-                    h("small", "waits for ", waits_for(one.hypotheses, one.conditions, 2)),
+                    answer_link(one.run, one.answer_id, clock.atom(one.answer)),
+                    h("small", "waits for ", *waits_for(one.hypotheses, one.conditions, clock, 2)),
                 ),
                 class_="opens",
                 key=str(one.answer_id),
@@ -157,11 +159,12 @@ def _newest(rows: list[tuple[Run, Decided]]) -> Node:
         )
     items = []
     for run, one in rows:
+        clock = clock_of(run)
         items.append(
             h(
                 "li",
-                bag("clock", clock_of(run).at(one.decided_at)),
-                bag("what", answer_link(one.run, one.answer_id, one.answer)),
+                bag("clock", clock.at(one.decided_at)),
+                bag("what", answer_link(one.run, one.answer_id, clock.atom(one.answer))),
                 class_="opens",
                 key=str(one.answer_id),
             )

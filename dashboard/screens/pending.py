@@ -6,7 +6,7 @@ from uuid import UUID
 
 from dashboard import filters, paging, queries
 from dashboard.live import show
-from dashboard.markup import Node, answer_link, bag, count, h
+from dashboard.markup import Node, answer_link, bag, count, h, unseen
 from dashboard.queries import Filter, Pending, Place, Run
 from dashboard.scope import chosen_run, clock_of, empty, midnight, refreshed, runs, source
 from dashboard.times import Clock
@@ -43,18 +43,21 @@ def _drawn(name: str, wanted: Filter) -> None:
         return
     text, back = paging.place()
     place = _place(text)
-    found = source().ask(queries.pending, run.id, wanted, place, back and place is not None)
-    rows, before, after = paging.window(found, place is not None, back and place is not None)
+    back = back and place is not None
+    found = source().ask(queries.pending, run.id, wanted, place, back)
+    rows, before, after = paging.window(found, place is not None, back)
     counts = source().ask(queries.queries_now, run.id, midnight())
     total = sum(one.pending for one in counts if wanted.query in (None, one.query))
     show(
         "pending",
+        unseen("Pending"),
         _summary(rows, total, wanted),
         _table(rows, clock_of(run)) if rows else _none(wanted, place, run),
     )
     paging.buttons(
-        _text(rows[0]) if rows and before else ("" if place and not rows else None),
+        _text(rows[0]) if rows and before else None,
         _text(rows[-1]) if rows and after else None,
+        away=place is not None,
     )
 
 
@@ -94,7 +97,7 @@ def _row(one: Pending, clock: Clock) -> Node:
     share = round(100 * evidence / (evidence + hypotheses), 1)
     return h(
         "tr",
-        h("td", answer_link(one.run, one.answer_id, one.answer), class_="main"),
+        h("td", answer_link(one.run, one.answer_id, clock.atom(one.answer)), class_="main"),
         h("td", one.query, class_="query"),
         h(
             "td",
@@ -102,7 +105,7 @@ def _row(one: Pending, clock: Clock) -> Node:
             bag("meter", h("span", style=f"--w: {share}%")),
             class_="evidence",
         ),
-        h("td", waits_for(one.hypotheses, one.conditions), class_="waits"),
+        h("td", *waits_for(one.hypotheses, one.conditions, clock), class_="waits"),
         h("td", clock.left(one.deadline), class_="due"),
         h("td", clock.at(one.deadline), class_="time"),
         h("td", clock.at(one.since), class_="time since"),
