@@ -46,6 +46,11 @@ def check_program(path: Path) -> Checked:
     except ProgramErrors as errors:
         source = errors.source
         return Checked(Tree((), (), source), {}, tuple((d, source) for d in errors.diagnostics))
+    return check_text(text, path)
+
+
+def check_text(text: str, path: Path) -> Checked:
+    """The same for a text that stands for a file: what an editor holds and has not written yet."""
     with _no_collection():
         tree, mistakes = parse_partial(text, _shown(path))
         rigid, in_files = _rigid_rows(tree, path.parent)
