@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dashboard import sign_in
 from dashboard.screens import answer, decided, health, now, pending, rules
 
 st.set_page_config(page_title="Whilst", layout="wide", initial_sidebar_state="collapsed")
@@ -11,13 +12,16 @@ st.set_page_config(page_title="Whilst", layout="wide", initial_sidebar_state="co
 # Streamlit leaves room for a title that these pages do not have.
 st.html("<style>.stMainBlockContainer {padding-top: 4.5rem; padding-bottom: 3rem}</style>")
 
-_PAGES = {
-    "now": st.Page(now.draw, title="Now", default=True),
-    "pending": st.Page(pending.draw, title="Pending", url_path="pending"),
-    "confirmed": st.Page(decided.confirmed, title="Confirmed", url_path="confirmed"),
-    "refuted": st.Page(decided.refuted, title="Refuted", url_path="refuted"),
-    "answer": st.Page(answer.draw, title="Answer", url_path="answer", visibility="hidden"),
-    "rules": st.Page(rules.draw, title="Rules", url_path="rules"),
-    "health": st.Page(health.draw, title="Health", url_path="health"),
-}
-st.navigation(list(_PAGES.values()), position="top").run()
+_PAGES = [
+    st.Page(now.draw, title="Now", default=True),
+    st.Page(pending.draw, title="Pending", url_path="pending"),
+    st.Page(decided.confirmed, title="Confirmed", url_path="confirmed"),
+    st.Page(decided.refuted, title="Refuted", url_path="refuted"),
+    st.Page(answer.draw, title="Answer", url_path="answer", visibility="hidden"),
+    st.Page(rules.draw, title="Rules", url_path="rules"),
+    st.Page(health.draw, title="Health", url_path="health"),
+]
+if sign_in.admitted():
+    st.navigation(_PAGES, position="top").run()
+else:
+    st.navigation([st.Page(lambda: None, title="Sign in")], position="hidden").run()

@@ -1,10 +1,11 @@
-"""Starts Streamlit with the settings the dashboard needs, in this process."""
+"""Starts Streamlit in this process, with the settings that the dashboard needs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from dashboard import scope
+from dashboard import scope, sign_in
+from dashboard.sign_in import NotSafe, SignIn
 
 __all__ = ["serve"]
 
@@ -20,8 +21,12 @@ _THEME = {
 }
 
 
-def serve(url: str, host: str, port: int) -> None:
-    """Serve the dashboard of the store at that URL until the process is told to end."""
+def serve(url: str, host: str, port: int, sign_in_file: Path | None = None) -> None:
+    """Serve the dashboard of the store at that URL until the process is told to end.
+
+    Raises NotSafe where others could reach it without signing in.
+    """
+    sign_in.require(_sign_in(host, sign_in_file))
     from streamlit.web import bootstrap
 
     scope.use(url)
@@ -37,7 +42,21 @@ def serve(url: str, host: str, port: int) -> None:
         "client.toolbarMode": "minimal",
         "client.showErrorDetails": "none",
         "global.developmentMode": False,
+        "logger.level": "warning",
+        "secrets.files": [] if sign_in_file is None else [str(sign_in_file)],
         **_THEME,
     }
     bootstrap.load_config_options(options)
     bootstrap.run(app, False, [], options)
+
+
+def _sign_in(host: str, file: Path | None) -> SignIn | None:
+    if file is not None:
+        return sign_in.read(file)
+    if sign_in.exposed(host):
+        raise NotSafe(
+            f"{host} can be reached from other machines, and nobody would have to sign in: set "
+            "OpenID Connect up and name its file with --sign-in (see docs/design/dashboard.md), "
+            "or leave --host out"
+        )
+    return None
