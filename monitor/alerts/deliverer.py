@@ -31,6 +31,8 @@ _GATHER = 0.01
 """Seconds in which results gather, to be written down together."""
 _RELOAD = 2.0
 """Seconds between two looks at the endpoints and at their secrets."""
+_GRACE = 10.0
+"""Seconds that what is on its way has left when it is stopped."""
 _RESOLVERS = 64
 """Threads that resolve names: one that hangs holds up no other."""
 
@@ -59,8 +61,14 @@ class Deliverer:
 
     def stop(self) -> None:
         """Take no more; `run` returns when what is on its way has been written down."""
-        self._stopping = True
-        self._wake.set()
+        if not self._stopping:
+            self._stopping = True
+            self._wake.set()
+            asyncio.get_running_loop().call_later(_GRACE, self._abandon)
+
+    def _abandon(self) -> None:
+        for lane in self._all_lanes():
+            lane.abandon()
 
     def finish(self, seconds: float) -> None:
         """Stop when nothing is due any more, or after so many seconds."""
@@ -87,13 +95,13 @@ class Deliverer:
                         wait = self._connect_again.wait(failures)
                         await asyncio.wait_for(self._wake.wait(), wait)
         finally:
-            for lane in (*self._lanes.values(), *self._retired):
+            for lane in self._all_lanes():
                 await lane.close()
 
     # --- one session with the store --------------------------------------------------------------
 
     async def _session(self) -> None:
-        for lane in (*self._lanes.values(), *self._retired):
+        for lane in self._all_lanes():
             lane.forget()
         async with AsyncExitStack() as stack:
             there = await stack.enter_async_context(await Session.connected(self._url))
@@ -150,13 +158,14 @@ class Deliverer:
             results = list(self._results)
             await session.finish(results)
             del self._results[: len(results)]
-        lanes = (*self._lanes.values(), *self._retired)
-        if given_back := [one for lane in lanes for one in lane.given_back()]:
+        if given_back := [one for lane in self._all_lanes() for one in lane.given_back()]:
             await session.release(given_back)
 
     def _all_done(self) -> bool:
-        lanes = (*self._lanes.values(), *self._retired)
-        return not self._results and all(lane.idle for lane in lanes)
+        return not self._results and all(lane.idle for lane in self._all_lanes())
+
+    def _all_lanes(self) -> tuple[Lane, ...]:
+        return (*self._lanes.values(), *self._retired)
 
     def _done(self, result: Result) -> None:
         self._results.append(result)
@@ -181,7 +190,7 @@ class Deliverer:
             if self._troubles.get(name) != trouble:
                 log.warning("alert %s: %s", name, trouble)
         for number, lane in list(self._lanes.items()):
-            if wanted.get(number) != lane.target:
+            if lane.closed or wanted.get(number) != lane.target:
                 lane.shut()
                 self._retired.append(self._lanes.pop(number))
         for number, target in wanted.items():

@@ -33,7 +33,7 @@ class Lane:
         self._rests = 0
         self._rests_until = 0.0
         self._given_back: list[Claimed] = []
-        self._closed = False
+        self.closed = False
 
     @property
     def idle(self) -> bool:
@@ -41,7 +41,7 @@ class Lane:
 
     def room(self, now: float) -> int:
         """How many alerts it takes now. Few at a time are not worth asking the store for."""
-        if self._closed or now < self._rests_until:
+        if self.closed or now < self._rests_until:
             return 0
         in_hand = len(self._queue) + len(self._tasks)
         if self._strikes >= _STRIKES:
@@ -55,7 +55,7 @@ class Lane:
 
     def shut(self) -> None:
         """Send nothing more; what is on its way stays so."""
-        self._closed = True
+        self.closed = True
         self._give_back()
 
     def given_back(self) -> list[Claimed]:
@@ -67,6 +67,11 @@ class Lane:
         """The claims are void: what is queued is another's now."""
         self._queue.clear()
         self._given_back.clear()
+
+    def abandon(self) -> None:
+        """Wait no longer for what is on its way: whether it arrived is not known."""
+        for task in self._tasks:
+            task.cancel()
 
     async def close(self) -> None:
         self.shut()

@@ -193,10 +193,10 @@ def retry(url: str, name: str | None, ids: Sequence[int]) -> int:
     with _connected(url) as db:
         chosen = None if name is None else _named(db, name).id
         return db.execute(
-            "update outbox set status = 'waiting', next_at = now(), done_at = null, "
+            "update outbox set status = 'waiting', next_at = least(next_at, now()), done_at = null, "
             "attempts = case when status = 'dead' then 0 else attempts end "
             "where (endpoint = %(endpoint)s or id = any (%(ids)s)) "
-            "and (status = 'dead' or status = 'waiting' and next_at > now())",
+            "and status <> 'delivered'",
             {"endpoint": chosen, "ids": list(ids)},
         ).rowcount
 

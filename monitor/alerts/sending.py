@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 import time
 from collections.abc import Mapping
@@ -206,9 +207,9 @@ def _said(error: Exception, timeout: float) -> str:
         case aiohttp.ClientConnectorError(os_error=cause):
             if isinstance(cause, Forbidden) or "refused, for it is not public" in str(cause):
                 return str(cause)
-            return f"no connection: {cause.strerror or 'none of its addresses answers'}"
-        case aiohttp.ServerDisconnectedError() | ConnectionError():
+            number = cause.errno or 0
+            why = os.strerror(number).lower() if number > 0 else "none of its addresses answers"
+            return f"no connection: {why}"
+        case aiohttp.ServerDisconnectedError() | aiohttp.ClientOSError() | ConnectionError():
             return "the connection was cut off"
-        case aiohttp.ClientOSError():
-            return f"the connection failed: {error.strerror or 'cut off'}"
     return f"no reply that can be read ({type(error).__name__})"
