@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-States = npt.NDArray[np.int32]
+from resolution.kernel.columns import Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,28 +39,28 @@ class Automaton:
     size: int
     answers: list[dict[int, tuple[Support, ...]]] = field(default_factory=list)
     """For each state the triples of `S_τ`: their hypotheses as bits, and what supports them."""
-    visible: States = field(default_factory=lambda: np.empty(0, dtype=np.int32))
-    """For each state a number that is the same where the hypotheses of `S_τ` are."""
     _states: list[State] = field(default_factory=list)
     _ids: dict[State, int] = field(default_factory=dict)
-    _sights: dict[frozenset[int], int] = field(default_factory=dict)
-    _next: States = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    _next: dict[int, int] = field(default_factory=dict)
 
     def start(self, applicable: frozenset[int]) -> int:
         """The state of a cell in which nothing has happened."""
         return self._state(0, applicable)
 
-    def step(self, states: States, symbols: States) -> States:
-        """The states after one event each: symbol 2·u is atom u arriving, 2·u+1 is it closing."""
-        edges = states * np.int32(2 * self.size) + symbols
-        after: States = self._next[edges]
-        if len(after) and after.min() < 0:
-            for edge in np.unique(edges[after < 0]).tolist():
-                self._meet(edge)
-            after = self._next[edges]
-        return after
+    def tables(self) -> tuple[npt.NDArray[np.int32], Ints, Ints]:
+        """The next state by edge (-1: not met yet), and the hypotheses of each state's triples.
 
-    def _meet(self, edge: int) -> None:
+        Edge 2·size·s + 2·u leads from state s where atom u arrives, the one after it where u
+        closes. The hypotheses of state s stand between offsets s and s+1 of the last table.
+        """
+        edges = np.full(len(self._states) * 2 * self.size, -1, dtype=np.int32)
+        edges[list(self._next)] = list(self._next.values())
+        offsets = np.cumsum([0, *map(len, self.answers)]).astype(np.int64)
+        visible = np.array([mask for found in self.answers for mask in found], dtype=np.int64)
+        return edges, offsets, visible
+
+    def meet(self, edge: int) -> None:
+        """Finds out where an edge leads."""
         state, symbol = divmod(edge, 2 * self.size)
         there, live = self._states[state]
         bit = 1 << (symbol >> 1)
@@ -76,16 +76,9 @@ class Automaton:
             used |= self.masks[number]
         key = there & used, live
         if key not in self._ids:
-            number = self._ids[key] = len(self._states)
+            self._ids[key] = len(self._states)
             self._states.append(key)
             self.answers.append(self._answers(*key))
-            sight = self._sights.setdefault(frozenset(self.answers[-1]), len(self._sights))
-            if number >= len(self.visible):
-                spare = max(64, number)
-                self.visible = np.append(self.visible, np.full(spare, -1, np.int32))
-                unknown = np.full(spare * 2 * self.size, -1, np.int32)
-                self._next = np.append(self._next, unknown)
-            self.visible[number] = sight
         return self._ids[key]
 
     def _answers(self, there: int, live: frozenset[int]) -> dict[int, tuple[Support, ...]]:
@@ -102,12 +95,6 @@ class Automaton:
             if not any(h & ~hypotheses == 0 and h != hypotheses for h in left)
             and not any(self.masks[n] & ~hypotheses == 0 for n in live)
         }
-
-    def changes(self, before: int, after: int) -> tuple[list[int], list[int]]:
-        """The hypotheses of the triples that come and of those that go; before -1 is nothing."""
-        was = self.answers[before] if before >= 0 else {}
-        now = self.answers[after]
-        return [h for h in now if h not in was], [h for h in was if h not in now]
 
 
 def _minimal(supports: list[Support]) -> tuple[Support, ...]:

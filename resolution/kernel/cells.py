@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from resolution.delays import Delays
 from resolution.kernel.automaton import Automaton, Support
 from resolution.kernel.columns import NEVER, Bools, Columns, Ints
 from resolution.kernel.patterns import delays_of
-from resolution.kernel.relations import holds, matching, numbered
+from resolution.kernel.relations import distinct, holds, matching, numbered
 from resolution.kernel.render import Block, Renderer
 from resolution.kernel.witness import Witnesses
 from resolution.premises import PremiseSet, time_comparisons
@@ -31,6 +31,10 @@ from resolution.terms import Atom, Comparison, Term, Time, Var
 
 MOST_ATOMS = 62
 """The atoms of a cell are bits of one integer."""
+_ROWS = 1_000_000
+"""Rows that are written at a time: what a cache can follow."""
+_MARGIN = 100_000
+"""Room for the rows of one cell more."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +61,11 @@ class CellPlan:
     least: tuple[int, ...]
     """For each premise set the least answer time at which all its times are natural."""
 
-    @property
-    def masks(self) -> tuple[int, ...]:
-        """For each premise set its atoms, as bits."""
-        return tuple(sum(1 << bit for bit in bits) for bits in self.bits)
+    @cached_property
+    def automaton(self) -> Automaton:
+        """What has been found out about the states of a cell: it stays for the next call."""
+        masks = tuple(sum(1 << bit for bit in bits) for bits in self.bits)
+        return Automaton(masks, len(self.atoms))
 
 
 class NotCells(Exception):
@@ -172,7 +177,7 @@ def evaluate(plan: CellPlan, columns: Columns, delays: Delays) -> CellLives | No
         return None
     arrivals = cells.first_arrivals(matched)
     closes = np.stack([_closing(cell, shown, cells, columns, delays) for cell in plan.atoms])
-    automaton = Automaton(plan.masks, len(plan.atoms))
+    automaton = plan.automaton
     rows = _run(automaton, _applicable(plan, cells, shown, columns, automaton), arrivals, closes)
     return CellLives(
         plan,
@@ -238,7 +243,7 @@ class _Cells:
         columns += [np.concatenate(part) for part in zip(*(m.keys for m in matched), strict=True)]
         if timed:
             columns.append(np.concatenate([m.time for m in matched]))
-        _, first, number = np.unique(numbered(columns)[0], return_index=True, return_inverse=True)
+        number, first = distinct(numbered(columns)[0])
         group, *keys = (column[first] for column in columns)
         time = keys.pop() if timed else np.zeros(len(first), dtype=np.int64)
         parts = np.split(number, np.cumsum(sizes)[:-1])
@@ -284,93 +289,37 @@ def _applicable(
         tests.setdefault(least, cells.time >= least)
         needs.append([*guard, least])
     order = list(tests)
-    outcome = np.stack([np.broadcast_to(tests[t], cells.time.shape) for t in order])
-    distinct, which = np.unique(outcome, axis=1, return_inverse=True)
+    code = np.zeros(len(cells.time), dtype=np.int64)
+    for place, test in enumerate(order):
+        code |= tests[test].astype(np.int64) << place
+    which, first = distinct(code)
     states = []
-    for column in distinct.T.tolist():
-        passed = {test for test, ok in zip(order, column, strict=True) if ok}
+    for outcome in code[first].tolist():
+        passed = {test for place, test in enumerate(order) if outcome >> place & 1}
         applicable = frozenset(n for n, need in enumerate(needs) if passed.issuperset(need))
         states.append(automaton.start(applicable))
-    return np.array(states, dtype=np.int32)[which.ravel()]
+    return np.array(states, dtype=np.int32)[which]
 
 
 def _run(
     automaton: Automaton, states: npt.NDArray[np.int32], arrivals: Ints, closes: Ints
 ) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Drives every cell through its events and notes when each triple appears and goes."""
-    seen = np.full(len(states), -1, dtype=np.int32)
-    noted: list[tuple[npt.NDArray[Any], ...]] = []
-    events = list(_events(arrivals, closes))
-    after_all = np.full(len(states), NEVER + 1, dtype=np.int64)
-    for number, (moment, symbol) in enumerate(events):
-        live = np.flatnonzero(moment < NEVER)
-        states[live] = automaton.step(states[live], symbol[live])
-        following = events[number + 1][0] if number + 1 < len(events) else after_all
-        settled = live[moment[live] != following[live]]
-        before, now = seen[settled], states[settled]
-        sight = np.where(before < 0, -1, automaton.visible[before])
-        changed = np.flatnonzero(automaton.visible[now] != sight)
-        rows = settled[changed]
-        noted.append((rows, moment[rows], before[changed], now[changed]))
-        seen[rows] = now[changed]
-    return _lives(automaton, *(np.concatenate(column) for column in zip(*noted, strict=True)))
+    from resolution.kernel.drive import drive
 
-
-def _events(arrivals: Ints, closes: Ints) -> Iterator[tuple[Ints, npt.NDArray[np.int32]]]:
-    """The first event of every cell, then the second, …: the arrival of an atom, or its closing."""
-    there = arrivals < NEVER
-    moments = np.where(there, arrivals, closes)
-    known = moments < NEVER
-    origin = np.where(known, moments, NEVER).min(axis=0)
-    distance = np.where(known, moments - origin, 0)
-    symbols = (2 * np.arange(len(arrivals))[:, None] + ~there).astype(np.int64)
-    packed = np.where(known, distance * 128 + symbols, NEVER)
-    if distance.max(initial=0) < 2**23:
-        packed = np.minimum(packed, 2**31 - 1).astype(np.int32)
-    most = packed.dtype.type(min(NEVER, np.iinfo(packed.dtype).max))
-    for column in np.ascontiguousarray(np.sort(packed.T, axis=1).T):
-        late = column == most
-        yield np.where(late, NEVER, (column >> 7) + origin), (column & 127).astype(np.int32)
-
-
-def _lives(
-    automaton: Automaton, cell: Ints, moment: Ints, before: Ints, after: Ints
-) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """What the changes of state brought and took, the coming and going of a triple on one row."""
-    pair, pairs = _numbered_pairs(before, after, len(automaton.answers))
-    changes = [automaton.changes(*p) for p in pairs]
-    masks = list({mask: None for both in changes for some in both for mask in some})
-    number = {mask: n for n, mask in enumerate(masks)}
-    came, start_at = _expanded([[number[m] for m in c] for c, _ in changes], pair)
-    went, end_at = _expanded([[number[m] for m in g] for _, g in changes], pair)
-    key = cell[start_at] * len(masks) + came
-    order = np.argsort(key)
-    place = np.searchsorted(key[order], np.sort(gone := cell[end_at] * len(masks) + went))
-    end = np.full(len(came), NEVER, dtype=np.int64)
-    end[order[place]] = moment[end_at[np.argsort(gone)]]
-    hypotheses = np.array(masks, dtype=np.int64)[came] if masks else came
-    return cell[start_at], hypotheses, after[start_at].astype(np.int64), moment[start_at], end
-
-
-def _numbered_pairs(before: Ints, after: Ints, states: int) -> tuple[Ints, list[tuple[int, int]]]:
-    """A number for each pair of states that occurs; states are few, so a table will do."""
-    code = (before.astype(np.int64) + 1) * states + after
-    number = np.full((states + 1) * states, -1, dtype=np.int64)
-    number[code] = 0
-    met = np.flatnonzero(number == 0)
-    number[met] = np.arange(len(met))
-    return number[code], [(c // states - 1, c % states) for c in met.tolist()]
-
-
-def _expanded(lists: list[list[int]], which: Ints) -> tuple[Ints, Ints]:
-    """The members of a list for each row, one after another, and the row that each is of."""
-    lengths = np.array([len(members) for members in lists], dtype=np.int64)
-    offsets = np.cumsum(lengths) - lengths
-    members = np.array([m for found in lists for m in found], dtype=np.int64)
-    counts = lengths[which]
-    row = np.repeat(np.arange(len(which)), counts)
-    inside = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return members[offsets[which[row]] + inside], row
+    cells = np.arange(len(states))
+    unknown = np.empty(len(states), dtype=np.int64)
+    parts: list[Ints] = []
+    while len(cells):
+        tables = automaton.tables()
+        out = np.empty((5, min(4 * len(cells), _ROWS) + _MARGIN), dtype=np.int64)
+        done, rows, again = drive(cells, states, arrivals, closes, NEVER, *tables, out, unknown)
+        parts.append(out[:, :rows])
+        for edge in set(unknown[:again].tolist()):
+            automaton.meet(edge)
+        cells = np.concatenate([cells[:again], cells[done:]])
+    cell, hypotheses, state, start, end = np.concatenate(parts, axis=1)
+    return cell, hypotheses, state, start, end
 
 
 # --- blocks --------------------------------------------------------------------------------------
