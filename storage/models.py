@@ -424,7 +424,7 @@ class Outbox(Base):
             "id",
             postgresql_where=text("status = 'waiting'"),
         ),
-        Index("outbox_answer_idx", "answer_id"),
+        Index("outbox_answer_idx", "answer_id", "endpoint", "id"),
         {"comment": "Alerts, written with the answers they are about; delivered from here."},
     )
     id: Mapped[int] = mapped_column(Identity(), primary_key=True, comment="order of writing")

@@ -330,7 +330,7 @@ CREATE TABLE outbox (
     CONSTRAINT outbox_endpoint_webhook_id_key UNIQUE (endpoint, webhook_id),
     CONSTRAINT outbox_endpoint_fkey FOREIGN KEY(endpoint) REFERENCES endpoints (id) ON DELETE CASCADE
 );
-CREATE INDEX outbox_answer_idx ON outbox (answer_id);
+CREATE INDEX outbox_answer_idx ON outbox (answer_id, endpoint, id);
 CREATE INDEX outbox_due_idx ON outbox (endpoint, next_at, id) WHERE status = 'waiting';
 COMMENT ON TABLE outbox IS 'Alerts, written with the answers they are about; delivered from here.';
 COMMENT ON COLUMN outbox.id IS 'order of writing';
