@@ -193,8 +193,8 @@ def retry(url: str, name: str | None, ids: Sequence[int]) -> int:
     with _connected(url) as db:
         chosen = None if name is None else _named(db, name).id
         return db.execute(
-            "update outbox set status = 'waiting', next_at = least(next_at, now()), done_at = null, "
-            "attempts = case when status = 'dead' then 0 else attempts end "
+            "update outbox set status = 'waiting', next_at = least(next_at, now()), "
+            "done_at = null, attempts = case when status = 'dead' then 0 else attempts end "
             "where (endpoint = %(endpoint)s or id = any (%(ids)s)) "
             "and status <> 'delivered'",
             {"endpoint": chosen, "ids": list(ids)},
@@ -258,6 +258,8 @@ def _connected(url: str) -> psycopg.Connection[Any]:
 # --- a deliverer -------------------------------------------------------------------------------
 
 # `alive` is read before any row is locked; whoever takes the lock later has claimed nothing yet.
+# What is neither delivered nor dead is waiting; said so, the planner, whatever it believes of a
+# table that was empty a moment ago, does not look for an answer's alerts in the index of due ones.
 _CLAIM = """
 with alive as materialized (
     select objid::bigint as number from pg_locks
@@ -275,7 +277,7 @@ due as materialized (
           and not exists (
               select from outbox earlier
               where earlier.answer_id = o.answer_id and earlier.endpoint = o.endpoint
-                and earlier.status = 'waiting' and earlier.id < o.id)
+                and earlier.id < o.id and earlier.status not in ('delivered', 'dead'))
         order by o.next_at, o.id
         limit lane.room
         for update skip locked
@@ -313,6 +315,8 @@ where id = any (%s) and status = 'enabled'
 
 # Where a machine is lost, its session should not live on for the two hours of the usual settings.
 _KEEPALIVE = "set tcp_keepalives_idle = 15; set tcp_keepalives_interval = 5"
+# A table that was empty a moment ago makes poor plans to keep.
+_PLANS = "set plan_cache_mode = force_custom_plan"
 
 
 class Session:
@@ -327,7 +331,7 @@ class Session:
         db = await psycopg.AsyncConnection.connect(
             url, autocommit=True, application_name="whilst deliver", connect_timeout=10
         )
-        await db.execute(_KEEPALIVE)
+        await db.execute(f"{_KEEPALIVE}; {_PLANS}")
         return db
 
     async def endpoints(self) -> list[Endpoint]:
@@ -346,7 +350,7 @@ class Session:
             "endpoints": list(rooms),
             "rooms": list(rooms.values()),
         }
-        await cursor.execute(_CLAIM, values, prepare=True)
+        await cursor.execute(_CLAIM, values)
         claimed = [_claimed(row, self._me) for row in await cursor.fetchall()]
         return sorted(claimed, key=lambda one: one.id)
 
