@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psycopg
+from pyspark.sql import SparkSession
 
 from monitor.checkpoint import open_checkpoint
 from monitor.clock import Clock
 from monitor.programs import read_program
-from monitor.run import Options, Run
-from monitor.sources import Topic, parse_source
+from monitor.run import BatchDone, Options, Run
+from monitor.sources import Files, Topic, parse_source
 from monitor.spark_session import session
 from resolution.premises import PremiseSet, premise_sets
 from resolution.program import Program, compile_program
 from resolution.routing import Routing
 from resolution.terms import Var
 from storage.programs import ProgramInfo, QueryInfo, StreamInfo, VariableInfo, end_run, register_run
-from storage.store import home_folder, open_store
+from storage.store import Store, home_folder, open_store
 
 
 def program_info(
@@ -82,6 +84,58 @@ def known_to_store(conninfo: str, run: int) -> tuple[int | None, int | None]:
 
 
 @dataclass(frozen=True, slots=True)
+class Loaded:
+    """A program file, ready to run."""
+
+    name: str
+    program: Program
+    sets: list[tuple[PremiseSet, ...]]
+    routing: Routing
+
+    @classmethod
+    def of(cls, name: str, program: Program) -> Loaded:
+        sets = [premise_sets(program, query) for query in program.queries]
+        return cls(name, program, sets, Routing.of(sets, program.delays))
+
+
+def make_run(
+    spark: SparkSession,
+    store: Store,
+    home: Path,
+    loaded: Loaded,
+    sources: list[Files | Topic],
+    options: Options,
+    *,
+    fresh: bool = False,
+    watch: Callable[[BatchDone], None] = lambda _: None,
+) -> Run:
+    """A run that goes on from its checkpoint in `home`, or begins one. Raises ProgramChanged."""
+    names = [str(source) for source in sources]
+    settings = {"sources": names, "until": options.until, "arrival": options.arrival_field}
+    checkpoint = open_checkpoint(
+        home, loaded.name, loaded.program, loaded.sets, settings, fresh=fresh
+    )
+    info = program_info(loaded.name, checkpoint.text, loaded.program, loaded.sets)
+    with store.engine("owner") as engine:
+        number = register_run(engine, info, str(checkpoint.folder), names)
+    conninfo = store.url("writer")
+    complete, latest = known_to_store(conninfo, number)
+    clock = Clock(loaded.program.unit, options.grace, not options.once, complete, latest)
+    return Run(
+        spark,
+        loaded.program,
+        loaded.routing,
+        sources,
+        conninfo,
+        number,
+        checkpoint,
+        clock,
+        options,
+        watch,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     program: Path
     source: list[str]
@@ -93,41 +147,20 @@ class Settings:
 
 
 def main(settings: Settings) -> None:
-    tree, rigid = read_program(settings.program)
-    program = compile_program(tree, rigid)
-    sets = [premise_sets(program, query) for query in program.queries]
+    program = compile_program(*read_program(settings.program))
+    loaded = Loaded.of(settings.program.stem, program)
     sources = [parse_source(text) for text in settings.source]
-    name = settings.program.stem
     home = home_folder().absolute()
-    identity = {"sources": [str(s) for s in sources], "until": settings.until}
-    checkpoint = open_checkpoint(home, name, program, sets, identity, fresh=settings.fresh)
+    options = Options(once=settings.once, until=settings.until)
     with open_store(settings.store, home) as store:
-        info = program_info(name, checkpoint.text, program, sets)
-        with store.engine("owner") as engine:
-            number = register_run(engine, info, str(checkpoint.folder), [str(s) for s in sources])
-        conninfo = store.url("writer")
-        complete, latest = known_to_store(conninfo, number)
         spark = session(
             settings.master,
             kafka=any(isinstance(s, Topic) for s in sources),
             log_file=home / "logs" / "spark.log",
         )
-        clock = Clock(program.unit, 2000, not settings.once, complete, latest)
-        run = Run(
-            spark,
-            program,
-            Routing.of(sets, program.delays),
-            sources,
-            conninfo,
-            number,
-            checkpoint,
-            clock,
-            Options(once=settings.once, until=settings.until),
-            print,
-        )
-        query = run.start()
-        query.awaitTermination()
+        run = make_run(spark, store, home, loaded, sources, options, fresh=settings.fresh)
+        run.start().awaitTermination()
         run.finish()
         run.close()
         with store.engine("owner") as engine:
-            end_run(engine, number)
+            end_run(engine, run.number)
