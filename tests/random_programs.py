@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from resolution.facts import Arrivals, Fact, read_event
 from resolution.premises import PremiseSet, premise_sets
 from resolution.program import Program, load
+from resolution.terms import Atom, Time, Value, Var
 
 NAMES = ("a", "b")
 CONSTANTS = (*NAMES, "1")
@@ -237,26 +238,59 @@ def _said_once(statements: list[str]) -> list[str]:
 
 @st.composite
 def cases(draw: Draw, facts: int = 7) -> Case:
-    """A program and at most so many events: in time and late, out of order, some of them twice."""
-    text = draw(programs())
-    program = load(text)
-    event = st.sampled_from(sorted(program.streams)).flatmap(
-        lambda name: _event(name, len(program.streams[name]))
-    )
-    events = draw(st.lists(event, min_size=draw(st.integers(0, facts // 2)), max_size=facts))
-    return Case(text, tuple(events))
+    """A program and about so many events: in time and late, out of order, some of them twice.
+
+    Half of them are instances of the atoms of one premise set, so that answers come about.
+    """
+    case = Case(draw(programs()))
+    streams = case.program.streams
+    stray = st.sampled_from(sorted(streams)).flatmap(lambda name: _stray(name, len(streams[name])))
+    sets = [premises for of_query in case.premise_sets for premises in of_query]
+    events: list[dict[str, Any]] = []
+    while sets and len(events) < facts and draw(st.integers(0, 3)):
+        events += _instances(draw, draw(st.sampled_from(sets)), case.program)
+    events += draw(st.lists(stray, max_size=max(0, facts - len(events))))
+    return Case(case.text, tuple(draw(st.permutations(events))))
 
 
-def _event(name: str, arity: int) -> st.SearchStrategy[dict[str, Any]]:
-    values = st.sampled_from([json.loads(c) if c.isdigit() else c for c in CONSTANTS])
+def _stray(name: str, arity: int) -> st.SearchStrategy[dict[str, Any]]:
+    """An event that has nothing to do with the others, but may come to."""
     return st.builds(
-        lambda args, time, delay: {
-            "fact": name, "args": args, "time": time, "arrival": time + delay,
-        },
-        st.lists(values, min_size=arity, max_size=arity),
+        _event,
+        st.just(name),
+        st.lists(_values, min_size=arity, max_size=arity),
         st.integers(0, LAST_TIME),
         st.sampled_from((0, 0, 0, 1, 1, 2, 3, 4, 5)),
-    )  # fmt: skip
+    )
+
+
+def _instances(draw: Draw, premises: PremiseSet, program: Program) -> list[dict[str, Any]]:
+    """Events for some atoms of a premise set, joined as it joins them, mostly in time."""
+    objects: dict[Var, Value] = {}
+    times: dict[Var | None, int] = {None: 0}
+    events = []
+    for atom in premises.atoms:
+        assert atom.time is not None
+        for arg in atom.args:
+            if isinstance(arg, Var) and arg not in objects:
+                objects[arg] = draw(_values)
+        if atom.time.base not in times:
+            times[atom.time.base] = draw(st.integers(0, 3))
+        args = [objects[arg] if isinstance(arg, Var) else arg for arg in atom.args]
+        time = times[atom.time.base] + atom.time.offset
+        if time >= 0 and draw(st.integers(0, 5)):
+            known = Atom(atom.predicate, tuple(args), Time(None, time))
+            latest = program.delays.of(known)
+            delay = draw(st.sampled_from((0, latest, latest // 2, latest, latest + 1)))
+            events.append(_event(atom.predicate, args, time, delay))
+    return events
+
+
+_values = st.sampled_from([int(text) if text.isdigit() else text for text in CONSTANTS])
+
+
+def _event(name: str, args: list[Value], time: int, delay: int) -> dict[str, Any]:
+    return {"fact": name, "args": args, "time": time, "arrival": time + delay}
 
 
 # --- what was reached ----------------------------------------------------------------------------

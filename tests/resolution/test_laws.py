@@ -5,22 +5,23 @@ from __future__ import annotations
 import itertools
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
-from resolution import reference
+from resolution import incremental, premises, reference, triples
 from resolution.bounds import Bounds, decide
 from resolution.delays import Delays
 from resolution.incremental import Incremental
 from resolution.lives import lives, steps
 from resolution.premises import implied, time_comparisons
-from resolution.substitution import embeddings, image, instance, match
+from resolution.substitution import embeddings, image, instance, match, variables
 from resolution.terms import Atom, Comparison, Time, Var
 from resolution.triples import Triple
-from tests.random_programs import Case, cases
+from tests.random_programs import Case, cases, features
 from tests.resolution.naive import derived
 
 law = settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])
@@ -108,17 +109,14 @@ def _placed(triple: Triple) -> dict[Var, Any]:
 
 
 def check_nothing_out_of_the_blue(case: Case) -> None:
-    """What is confirmed later with the help of what is there now is foreseen now."""
-    stepped = by_steps(case)
-    last = case.times[-1]
-    for tau, of_queries in stepped.items():
+    """What is derived in the end with the help of what is there now is foreseen now."""
+    final = derived(case.program, case.arrivals.first)
+    for tau, of_queries in by_steps(case).items():
         now = case.arrivals.by(tau)
         later = {atom for atom in case.arrivals.first if atom not in now}
-        alone = derived(case.program, later)
-        for final, found in zip(stepped[last], of_queries, strict=True):
-            for triple in final:
-                if triple.confirmed and triple.answer not in alone:
-                    assert any(_foresees(t, triple.answer, later) for t in found), f"at {tau}"
+        found = list(itertools.chain.from_iterable(of_queries))
+        for answer in final - derived(case.program, later):
+            assert any(_foresees(t, answer, later) for t in found), f"{answer} at {tau}"
 
 
 def _foresees(triple: Triple, answer: Atom, later: set[Atom]) -> bool:
@@ -286,3 +284,202 @@ def test_law(check: Callable[[Case], None]) -> None:
         check(case)
 
     holds()
+
+
+# --- the laws can fail ---------------------------------------------------------------------------
+
+
+def _possible_a_point_too_long(patch: pytest.MonkeyPatch) -> None:
+    def possible(self: Triple, tau: int, delays: Delays) -> bool:
+        deadline = self.deadline(delays)
+        return self.bounds.satisfiable and (deadline is None or tau <= deadline)
+
+    patch.setattr(Triple, "possible", possible)
+
+
+def _no_minimality(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reference, "smaller", lambda *_, **__: False)
+
+
+def _no_minimality_against_premise_sets(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(incremental, "_may_embed", lambda *_: False)
+
+
+def _all_or_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Local mgus that leave an atom with variables unmatched are forgotten."""
+    may_be_awaited = Incremental._may_be_awaited
+
+    def known_ones_only(self: Incremental, atom: Atom, tau: int) -> bool:
+        return not variables(atom) and may_be_awaited(self, atom, tau)
+
+    patch.setattr(Incremental, "_may_be_awaited", known_ones_only)
+
+
+def _one_evidence_is_enough(patch: pytest.MonkeyPatch) -> None:
+    """The evidence that is shown first is the only one that is carried on."""
+    add = Incremental._add
+
+    def once(self: Incremental, triple: Triple, fresh: dict[str, Any]) -> list[Triple]:
+        return [] if triple.identity in self._entries else list(add(self, triple, fresh))
+
+    patch.setattr(Incremental, "_add", once)
+
+
+def _smallest_delay_of_the_instances(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Delays, "of", lambda self, atom: min(self._instances(atom)))
+
+
+def _conditions_are_always_implied(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(triples, "implied", lambda *_: True)
+
+
+def _subsumption_without_conditions(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(premises, "implied", lambda *_: True)
+
+
+def _bounds_a_point_too_early(patch: pytest.MonkeyPatch) -> None:
+    latest = Bounds.latest
+
+    def earlier(self: Bounds, time: Time) -> int | None:
+        found = latest(self, time)
+        return found if found is None or time.base is None else found - 1
+
+    patch.setattr(Bounds, "latest", earlier)
+
+
+def _negative_times(patch: pytest.MonkeyPatch) -> None:
+    of = Bounds.of.__func__  # type: ignore[attr-defined]
+    patch.setattr(Bounds, "of", classmethod(lambda cls, comparisons, _: of(cls, comparisons, ())))
+
+
+def _names_matter(patch: pytest.MonkeyPatch) -> None:
+    def as_written(answer: Atom, hypotheses: tuple[Atom, ...], conditions: Iterable[object]) -> str:
+        return f"{answer} {sorted(map(str, hypotheses))} {sorted(map(str, conditions))}"
+
+    patch.setattr(triples, "_canonical", as_written)
+
+
+def _last_evidence(patch: pytest.MonkeyPatch) -> None:
+    def last(group: Iterable[Triple], arrived: dict[Atom, int]) -> Triple:
+        return max(group, key=lambda t: max(arrived[fact] for fact in t.evidence))
+
+    patch.setattr(reference, "first_evidence", last)
+
+
+def _a_rule_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(premises, "_irredundant", lambda leaves: iter(leaves[:1]))
+
+
+def _comparisons_filter_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(incremental, "decide", lambda _: None)
+    patch.setattr(incremental, "undecided", lambda _: ())
+
+
+@pytest.mark.parametrize(
+    ("mutation", "check"),
+    [
+        (_possible_a_point_too_long, check_definition_is_steps),
+        (_possible_a_point_too_long, check_possible_by_trying),
+        (_no_minimality, check_definition_is_steps),
+        (_no_minimality_against_premise_sets, check_definition_is_steps),
+        (_all_or_nothing, check_definition_is_steps),
+        (_all_or_nothing, check_nothing_out_of_the_blue),
+        (_one_evidence_is_enough, check_definition_is_steps),
+        (_smallest_delay_of_the_instances, check_nothing_out_of_the_blue),
+        (_conditions_are_always_implied, check_nothing_out_of_the_blue),
+        (_subsumption_without_conditions, check_confirmed_is_derived),
+        (_bounds_a_point_too_early, check_possible_by_trying),
+        (_negative_times, check_possible_by_trying),
+        (_names_matter, check_names_and_order_of_rules),
+        (_last_evidence, check_definition_is_steps),
+        (_a_rule_is_forgotten, check_confirmed_is_derived),
+        (_comparisons_filter_nothing, check_confirmed_is_derived),
+    ],
+    ids=lambda part: part.__name__.strip("_"),
+)
+def test_the_law_finds_what_is_broken(
+    mutation: Callable[[pytest.MonkeyPatch], None],
+    check: Callable[[Case], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    @settings(
+        deadline=None,
+        max_examples=3_000,
+        phases=[Phase.generate],
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(cases())
+    def holds(case: Case) -> None:
+        check(case)
+
+    mutation(monkeypatch)
+    with pytest.raises(AssertionError):
+        holds()
+
+
+# --- the cases reach what they are for -----------------------------------------------------------
+
+
+def test_the_cases_reach_every_feature() -> None:
+    """Each feature, and each kind of answer, is met often enough for a law to be tried on it."""
+    met: Counter[str] = Counter()
+
+    @settings(deadline=None, max_examples=300, derandomize=True, database=None,
+              phases=[Phase.generate], suppress_health_check=list(HealthCheck))  # fmt: skip
+    @given(cases())
+    def count(case: Case) -> None:
+        met.update(features(case))
+        met.update(_kinds(case))
+
+    count()
+    rare = {name: met[name] for name in FEATURES if met[name] < 6}
+    assert not rare, met
+
+
+FEATURES = (
+    "join",
+    "several time variables",
+    "time constant",
+    "time comparison",
+    "object comparison",
+    "shift",
+    "several premise sets",
+    "several queries",
+    "rigid",
+    "depth 2",
+    "ground query argument",
+    "delay pattern",
+    "late fact",
+    "duplicate fact",
+    "confirmed",
+    "pending",
+    "pending without a deadline",
+    "pending with an open answer",
+    "pending with a time condition",
+    "pending with an object condition",
+    "pending, then confirmed",
+    "pending, then closed",
+)
+
+
+def _kinds(case: Case) -> set[str]:
+    found: set[str] = set()
+    for sets in case.premise_sets:
+        every = lives(sets, case.program.delays, case.arrivals.first)
+        confirmed = {life.triple.answer for life in every if life.triple.confirmed}
+        for life in every:
+            triple = life.triple
+            kinds = {
+                "pending without a deadline": life.deadline is None,
+                "pending with an open answer": variables(triple.answer),
+                "pending with a time condition": triple.bounds.conditions,
+                "pending with an object condition": triple.objects,
+                "pending, then confirmed": triple.answer in confirmed,
+                "pending, then closed": life.end is None and life.deadline is not None,
+            }
+            found.add("confirmed" if triple.confirmed else "pending")
+            if not triple.confirmed:
+                found |= {kind for kind, there in kinds.items() if there}
+    return found
