@@ -137,9 +137,10 @@ class Bounds:
         return None if most == _INFINITE else int(most) + time.offset
 
     def earliest(self, time: Time) -> int:
+        """The least time point that `time` may be; its variable is one whose times are natural."""
         if time.base is None:
             return time.offset
-        return time.offset - int(min(self._at_most(None, time.base), 0))
+        return time.offset - int(self._at_most(None, time.base))
 
     def _at_most(self, x: Node, y: Node) -> float:
         return 0 if x == y else self.closed.get((x, y), _INFINITE)
