@@ -43,7 +43,7 @@ class Kernel:
 
     def __init__(self, program: Program) -> None:
         self._delays = program.delays
-        self._plans = [plan(premise_sets(program, query)) for query in program.queries]
+        self.plans = [plan(premise_sets(program, query)) for query in program.queries]
 
     def triples(self, query: int, facts: pa.Table) -> pa.Table:
         """The life of every triple of a query that is at home in its group (see TRIPLES).
@@ -55,7 +55,7 @@ class Kernel:
         renderer = Renderer(columns)
         tables = [
             renderer.table(block)
-            for part in self._plans[query]
+            for part in self.plans[query]
             for block in _blocks(part, columns, self._delays, renderer)
         ]
         return pa.concat_tables([TRIPLES.empty_table(), *tables])
@@ -109,17 +109,23 @@ def difference(old: pa.Table, new: pa.Table) -> pa.Table:
     The id of a triple stands for its answer, hypotheses and conditions; what else there is to say
     of it is when it came, when it went, and by what evidence.
     """
-    before = dict(zip(old["triple"].to_pylist(), _sayings(old), strict=True))
-    after = dict(zip(new["triple"].to_pylist(), _sayings(new), strict=True))
-    puts = [at for at, (key, said) in enumerate(after.items()) if before.get(key) != said]
-    drops = [at for at, key in enumerate(before) if key not in after]
-    parts = [("put", new.take(puts)), ("drop", old.take(drops))]
+    at = pc.index_in(new["triple"], value_set=old["triple"])
+    said = [pc.take(column, at) for column in _sayings(old)]
+    same = pc.is_valid(at)
+    for before, after in zip(said, _sayings(new), strict=True):
+        same = pc.and_kleene(same, pc.equal(before, after))
+    changed = new.filter(pc.invert(same))
+    gone = old.filter(pc.is_null(pc.index_in(old["triple"], value_set=new["triple"])))
     return pa.concat_tables(
-        table.add_column(0, CHANGES.field("op"), pa.repeat(op, len(table))) for op, table in parts
+        table.add_column(0, CHANGES.field("op"), pa.repeat(op, len(table)))
+        for op, table in (("put", changed), ("drop", gone))
     )
 
 
-def _sayings(table: pa.Table) -> Iterator[tuple[object, ...]]:
-    evidence = pc.binary_join(table["evidence"], "\x00")
-    columns = (evidence, *(table[name] for name in ("premise", "arrivals", "start", "end")))
-    return zip(*(column.to_pylist() for column in columns), strict=True)
+def _sayings(table: pa.Table) -> Iterator[pa.ChunkedArray]:
+    """The columns in which two rows of one triple may differ, none of them null."""
+    yield pc.binary_join(table["evidence"], "\x00")
+    yield pc.binary_join(pc.cast(table["arrivals"], pa.list_(pa.string())), " ")
+    yield table["premise"]
+    yield table["start"]
+    yield pc.fill_null(table["end"], -1)

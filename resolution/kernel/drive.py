@@ -23,9 +23,9 @@ Table = npt.NDArray[np.int64]
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compiles when first called, and keeps the result on disk where the code lies on one."""
     try:
-        return numba.njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
+        return numba.njit(cache=True, nogil=True)(function)
     except RuntimeError:  # shipped to an executor as an archive
-        return numba.njit(nogil=True)(function)  # type: ignore[no-any-return]
+        return numba.njit(nogil=True)(function)
 
 
 @_compiled

@@ -28,13 +28,13 @@ class OpenPlan:
     premise_sets: tuple[PremiseSet, ...]
     reason: str
     """Why its answers are not cells."""
-    _known: dict[tuple[object, ...], list[Embedding]] = field(default_factory=dict)
+    known: dict[tuple[object, ...], list[Embedding]] = field(default_factory=dict)
 
     def embeddings(self, small: Form, large: Form) -> list[Embedding]:
         key = (_key(small), _key(large))
-        if key not in self._known:
-            self._known[key] = list(embeddings(small, large))
-        return self._known[key]
+        if key not in self.known:
+            self.known[key] = list(embeddings(small, large))
+        return self.known[key]
 
 
 def _key(form: Form) -> tuple[object, ...]:

@@ -221,10 +221,12 @@ class Renderer:
 
     def _bindings(self, block: Block, size: int) -> pa.Array:
         query, answer = block.premises.query.atom, block.premises.answer
-        parts: list[Texts | str] = []
-        for asked, found in zip(query.args, answer.args, strict=True):
-            if isinstance(asked, Var) and "#" not in asked.name:
-                parts.append(_joined([f'"{asked.name}": ', self._json(found, block)], size))
+        places = dict(zip(query.args, answer.args, strict=True))
+        parts: list[Texts | str] = [
+            _joined([f'"{asked.name}": ', self._json(found, block)], size)
+            for asked, found in places.items()
+            if isinstance(asked, Var) and "#" not in asked.name
+        ]
         base = query.time.base if query.time is not None else None
         if base is not None and "#" not in base.name:
             assert query.time is not None
