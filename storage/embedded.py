@@ -8,6 +8,9 @@ Postgres refuses to run as root. Started by root, the server runs as another use
 (`WHILST_POSTGRES_USER`, else `postgres`, else `nobody`). Where that user cannot reach the folder or
 the wheel, no folder is opened for it: data (and, if need be, a copy of the wheel's programs) go
 below `/var/lib/whilst`, and `HOME/postgres/data` is a link there.
+
+`WHILST_STORE_GRACE` is the number of seconds for which the server stays up after its last user has
+left (5 by default): `whilst sql` twice in a row starts it once.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -34,12 +38,20 @@ from psycopg import sql
 from storage import keeper
 from storage.errors import EmbeddedFailed, StoreDown
 
-__all__ = ["ROLES", "Connection", "kept", "pid", "stop", "used", "using"]
+__all__ = ["ROLES", "Connection", "kept", "pid", "remove", "stop", "used", "using"]
 
 ROLES = ("owner", "writer", "reader")
 _ADMIN = "whilst_admin"
 _DATABASE = "whilst"
 _ELSEWHERE = Path("/var/lib/whilst")
+_NOT_FOR_ALL = (
+    "pg_sleep(double precision)",
+    "pg_sleep_for(interval)",
+    "pg_sleep_until(timestamptz)",
+    "lo_creat(integer)",
+    "lo_create(oid)",
+    "lo_from_bytea(oid, bytea)",
+)
 _WAIT = 600.0
 """Seconds to wait for a server that is recovering."""
 
@@ -139,15 +151,25 @@ def _copied(programs: Path) -> Path:
     return copy / "bin"
 
 
+def _elsewhere(folder: Path) -> Path:
+    """A new folder that the server's user can reach; a temporary one for a temporary home."""
+    temporary = Path(tempfile.gettempdir()).resolve()
+    if temporary in folder.resolve().parents:
+        place = temporary / f"whilst-{secrets.token_hex(8)}"
+    else:
+        _ELSEWHERE.mkdir(mode=0o755, parents=True, exist_ok=True)
+        place = _ELSEWHERE / secrets.token_hex(8)
+    place.mkdir(mode=0o711)
+    return place
+
+
 def _make(folder: Path, identity: _Identity) -> None:
     """initdb, whole or not at all: a half-made folder has another name."""
     place = folder
     if identity.foreign:
         folder.chmod(0o711)  # the server's user passes; the files of this folder stay private
         if not identity.reaches(folder):
-            place = _ELSEWHERE / secrets.token_hex(8)
-            _ELSEWHERE.mkdir(mode=0o755, parents=True, exist_ok=True)
-            place.mkdir(mode=0o711)
+            place = _elsewhere(folder)
     new, data = place / "data.new", place / "data"
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(mode=0o700)
@@ -197,11 +219,8 @@ def _roles(connection: Connection) -> None:
         db.execute(f"revoke all on database {_DATABASE} from public")
         db.execute(f"grant connect on database {_DATABASE} to whilst_reader")
         db.execute(f"grant connect, temporary on database {_DATABASE} to whilst_writer")
-        for function in (
-            "pg_sleep(double precision)",
-            "pg_sleep_for(interval)",
-            "pg_sleep_until(timestamptz)",
-        ):
+        db.execute("alter role whilst_reader set default_transaction_read_only = on")
+        for function in _NOT_FOR_ALL:
             db.execute(f"revoke execute on function {function} from public")
 
 
@@ -281,7 +300,7 @@ def _start(folder: Path) -> Connection:
         [
             *(sys.executable, "-I", str(Path(keeper.__file__).resolve()), str(folder)),
             *(str(identity.programs / "postgres"), str(identity.uid), str(identity.gid)),
-            str(adopted or 0),
+            *(str(adopted or 0), os.environ.get("WHILST_STORE_GRACE", "5")),
         ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -291,10 +310,10 @@ def _start(folder: Path) -> Connection:
     )
     started, seen = time.monotonic(), False
     while True:
-        connection = _answers(folder)
+        seen = seen or _has_keeper(folder)
+        connection = _answers(folder) if seen else None
         if connection is not None:
             return connection
-        seen = seen or _has_keeper(folder)
         waited = time.monotonic() - started
         if waited > _WAIT or (not _has_keeper(folder) and (seen or waited > 30)):
             break
@@ -346,6 +365,15 @@ def used(home: Path) -> bool:
         return True
     os.close(handle)
     return False
+
+
+def remove(home: Path) -> None:
+    """End the server and delete the store, wherever its data are."""
+    stop(home)
+    folder = _folder(home)
+    if (folder / "data").is_symlink():
+        shutil.rmtree((folder / "data").resolve().parent, ignore_errors=True)
+    shutil.rmtree(folder)
 
 
 def stop(home: Path) -> None:

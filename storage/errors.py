@@ -22,6 +22,7 @@ __all__ = [
     "EmbeddedFailed",
     "NotOurs",
     "QueryError",
+    "StagingLost",
     "StoreDown",
     "StoreError",
     "StoreFull",
@@ -53,6 +54,10 @@ class StoreFull(StoreError):
 
 class StoreReadOnly(StoreError):
     retry = True
+
+
+class StagingLost(StoreError):
+    """Not to be tried again as it is: the batch has to be computed again."""
 
 
 class WrongVersion(StoreError):

@@ -25,9 +25,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-GRACE = 5.0
-"""Seconds without users before the server ends: `whilst sql` twice in a row starts it once."""
-
 PATIENCE = 60.0
 """Seconds for which a server that does not come up is tried again (a killed one's backends may
 need a while to notice that their postmaster is gone)."""
@@ -151,8 +148,8 @@ class Server:
                 time.sleep(0.02)
 
 
-def keep(folder: Path, server: Server) -> None:
-    """Run until nobody wants the server any more."""
+def keep(folder: Path, server: Server, grace: float) -> None:
+    """Run until nobody has wanted the server for `grace` seconds."""
     users, start, wanted = folder / "users.lock", folder / "start.lock", folder / "keep"
     unused_since: float | None = None
     failing_since: float | None = None
@@ -175,7 +172,7 @@ def keep(folder: Path, server: Server) -> None:
             unused_since = None
         elif unused_since is None:
             unused_since = now
-        elif now - unused_since >= GRACE:
+        elif now - unused_since >= grace:
             starting = lock(start, fcntl.LOCK_EX | fcntl.LOCK_NB)
             leaving = lock(users, fcntl.LOCK_EX | fcntl.LOCK_NB) if starting is not None else None
             if leaving is not None and not wanted.exists():
@@ -188,7 +185,7 @@ def keep(folder: Path, server: Server) -> None:
 
 
 def main() -> None:
-    folder, postgres, uid, gid, adopt = sys.argv[1:6]
+    folder, postgres, uid, gid, adopt, grace = sys.argv[1:7]
     held = lock(Path(folder) / "keeper.lock", fcntl.LOCK_EX | fcntl.LOCK_NB)
     if held is None:
         return
@@ -197,7 +194,7 @@ def main() -> None:
     server = Server(Path(folder), postgres, int(uid), int(gid), int(adopt) or None)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        keep(Path(folder), server)
+        keep(Path(folder), server, float(grace))
     finally:
         server.stop()
 

@@ -544,6 +544,40 @@ class StagedEvent(Base):
     __mapper_args__ = _key(run, batch, part, place)
 
 
+class StagedPart(Base):
+    __tablename__ = "staged_parts"
+    __table_args__ = (
+        {
+            "comment": (
+                "Partitions of a batch that have staged something. Kept through a crash, unlike "
+                "`staged_marks`: a part without its mark has lost what it staged."
+            )
+        },
+    )
+    run: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False, comment=_RUN)
+    batch: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, comment="batch")
+    kind: Mapped[str] = mapped_column(primary_key=True, comment="changes or events")
+    part: Mapped[int] = mapped_column(
+        Integer, primary_key=True, autoincrement=False, comment="partition of the batch"
+    )
+
+
+class StagedMark(Base):
+    __tablename__ = "staged_marks"
+    __table_args__ = (
+        {
+            "comment": "The same as `staged_parts`, until a crash empties it with what was staged.",
+            "prefixes": ["UNLOGGED"],
+        },
+    )
+    run: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False, comment=_RUN)
+    batch: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, comment="batch")
+    kind: Mapped[str] = mapped_column(primary_key=True, comment="changes or events")
+    part: Mapped[int] = mapped_column(
+        Integer, primary_key=True, autoincrement=False, comment="partition of the batch"
+    )
+
+
 class Retention(Base):
     __tablename__ = "retention"
     __table_args__ = ({"comment": "How long what only grows is kept; read by `whilst db prune`."},)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import Any
 
 import psycopg
 from psycopg import errors as pg
+from psycopg import pq
 from psycopg.rows import tuple_row
 
 from storage.errors import QueryError, StoreRefused, one_line, translated
@@ -32,40 +34,41 @@ def read(url: str, statement: str, seconds: float) -> Rows:
     that it cannot be made another; and the protocol takes one statement, so that none can end it.
     """
     rows = _rows(url, statement, seconds)
-    return Rows(list(next(rows)), rows)
+    columns = list(next(rows))
+    first = list(islice(rows, 1))  # what is wrong with the statement is told here
+    return Rows(columns, chain(first, rows))
 
 
 def _rows(url: str, statement: str, seconds: float) -> Iterator[tuple[Any, ...]]:
-    if not statement.strip().strip(";").strip():
-        raise QueryError('there is no statement: whilst sql "select * from pending_answers"')
     try:
         with psycopg.connect(url, connect_timeout=10, application_name="whilst sql") as db:
             db.execute("set transaction read only")
             db.execute(f"set local statement_timeout = {max(1, round(seconds * 1000))}")
             db.execute("select 1")
+            yield tuple(_columns(db, statement))
             with db.cursor(row_factory=tuple_row) as cursor:
-                first = True
-                for row in cursor.stream(statement):
-                    if first:
-                        yield _columns(cursor)
-                        first = False
-                    yield row
-                if first:
-                    yield _columns(cursor)
+                yield from cursor.stream(statement)
     except psycopg.Error as error:
         raise _told(error, statement, seconds) from None
 
 
-def _columns(cursor: psycopg.Cursor[Any]) -> tuple[str, ...]:
-    """Names of the columns, each once."""
+def _columns(db: psycopg.Connection[Any], statement: str) -> list[str]:
+    """Names of the columns, each once; the server tells them before there are rows."""
+    encoding = "utf-8"
+    described = db.pgconn.prepare(b"", statement.encode(encoding))
+    if described.status == pq.ExecStatus.COMMAND_OK:
+        described = db.pgconn.describe_prepared(b"")
+    if described.status != pq.ExecStatus.COMMAND_OK:
+        raise pg.error_from_result(described, encoding)
     names: list[str] = []
-    for column in cursor.description or ():
-        name, number = column.name, 1
+    for place in range(described.nfields):
+        plain = name = (described.fname(place) or b"").decode(encoding)
+        number = 1
         while name in names:
             number += 1
-            name = f"{column.name}_{number}"
+            name = f"{plain}_{number}"
         names.append(name)
-    return tuple(names)
+    return names
 
 
 def _told(error: psycopg.Error, statement: str, seconds: float) -> Exception:
@@ -86,6 +89,10 @@ def _told(error: psycopg.Error, statement: str, seconds: float) -> Exception:
 def _placed(error: psycopg.Error, statement: str) -> str:
     """The message with the line of the statement and a caret under the place."""
     message = one_line(error)
+    if "EMPTY_QUERY" in message:
+        return 'there is no statement: whilst sql "select * from pending_answers"'
+    if "didn't produce a result" in message:
+        return "that statement gives no rows: begin with `select`"
     if "multiple commands" in message:
         return "one statement at a time: leave out what follows the first `;`"
     if hint := error.diag.message_hint:

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Engine, text
 
 from storage.errors import StoreError
 from storage.printing import size
+from storage.writer import STAGED
 
 __all__ = ["KINDS", "Pruned", "Size", "keep", "kept", "prune", "report", "sizes"]
 
@@ -112,7 +113,7 @@ def _runs(db: Connection, limit: datetime, dry: bool) -> list[Pruned]:
         done.append(Pruned("runs", f"triples_{run}", _size(db, f"triples_{run}")))
         if not dry:
             db.execute(text(f"drop table triples_{run}"))
-            for table in ("staged_changes", "staged_events"):
+            for table in STAGED:
                 db.execute(text(f"delete from {table} where run = :run"), {"run": run})
             db.execute(text("delete from runs where id = :run"), {"run": run})
     return done

@@ -3,7 +3,8 @@
 Runs on a Spark executor as well as on the driver, with psycopg and pyarrow alone. Rows go by COPY
 into an unlogged staging table, as text that Arrow writes a column at a time. A task that is tried
 again, or run twice at once, replaces what its partition staged before: it takes a lock on (run,
-batch, partition), deletes and copies in one transaction.
+batch, partition), deletes and copies in one transaction. That it staged something is written into
+a table that a crash of the server does not empty, so that no batch is applied with a part lost.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
+
+from storage.errors import translated
 
 __all__ = ["EVENTS", "stage_changes", "stage_events"]
 
@@ -63,7 +66,7 @@ def stage_changes(
     """Stage one partition's changes (`resolution.changes.CHANGES`); how many rows there were."""
     return _stage(
         conninfo,
-        "staged_changes",
+        "changes",
         (run, batch, part),
         list(_CHANGES.values()),
         (_changes(rows.select(list(_CHANGES))) for rows in batches),
@@ -76,7 +79,7 @@ def stage_events(
     """Stage one partition's late facts and rejected events (`EVENTS`); how many there were."""
     return _stage(
         conninfo,
-        "staged_events",
+        "events",
         (run, batch, part),
         EVENTS.names,
         (_events(rows.select(EVENTS.names)) for rows in batches),
@@ -85,21 +88,33 @@ def stage_events(
 
 def _stage(
     conninfo: str,
-    table: str,
+    kind: str,
     key: tuple[int, int, int],
     columns: list[str],
     batches: Iterator[pa.RecordBatch],
 ) -> int:
     staged = 0
-    with psycopg.connect(conninfo) as db, db.cursor() as cursor:
-        cursor.execute("select pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{table} {key}",))
-        cursor.execute(f"delete from {table} where (run, batch, part) = (%s, %s, %s)", key)
-        named = ", ".join(("run", "batch", "part", *columns))
-        with cursor.copy(f"copy {table} ({named}) from stdin (format csv)") as copy:
-            for rows in batches:
-                if rows.num_rows:
-                    copy.write(_csv(rows, key))
-                    staged += rows.num_rows
+    named = ", ".join(("run", "batch", "part", *columns))
+    try:
+        with psycopg.connect(conninfo) as db, db.cursor() as cursor:
+            lock = f"{kind} {key}"
+            cursor.execute("select pg_advisory_xact_lock(hashtextextended(%s, 0))", (lock,))
+            cursor.execute(
+                f"delete from staged_{kind} where (run, batch, part) = (%s, %s, %s)", key
+            )
+            with cursor.copy(f"copy staged_{kind} ({named}) from stdin (format csv)") as copy:
+                for rows in batches:
+                    if rows.num_rows:
+                        copy.write(_csv(rows, key))
+                        staged += rows.num_rows
+            for table in ("staged_parts", "staged_marks"):
+                cursor.execute(
+                    f"insert into {table} (run, batch, kind, part) values (%s, %s, %s, %s) "
+                    "on conflict do nothing",
+                    (key[0], key[1], kind, key[2]),
+                )
+    except psycopg.Error as error:
+        raise translated(error) or error from error
     return staged
 
 

@@ -20,9 +20,11 @@ from typing import Any
 import psycopg
 
 from storage import merge
-from storage.errors import StoreError, translated
+from storage.errors import StagingLost, StoreError, translated
 
 __all__ = ["CHANNEL", "Applied", "BatchFigures", "Writer"]
+
+STAGED = ("staged_changes", "staged_events", "staged_parts", "staged_marks")
 
 CHANNEL = "whilst"
 """NOTIFY channel; the payload is JSON: run, batch (null for the clock), tau, changes."""
@@ -89,8 +91,7 @@ class Writer:
     def discard(self, run: int) -> None:
         """Throw away what was staged and never applied (after a crash, before going on)."""
         with self._transaction() as cursor:
-            for table in ("staged_changes", "staged_events"):
-                cursor.execute(f"delete from {table} where run = %s", (run,))
+            _unstage(cursor, run, None)
 
     # --- one transaction -----------------------------------------------------------------------
 
@@ -114,10 +115,7 @@ class Writer:
                 raise StoreError(f"there is no run {run} in the store: it was pruned; start anew")
             before, last_batch, program, unit, now = row
             if batch is not None and batch <= last_batch:
-                for table in ("staged_changes", "staged_events"):
-                    cursor.execute(
-                        f"delete from {table} where run = %s and batch = %s", (run, batch)
-                    )
+                _unstage(cursor, run, batch)
                 return Applied(True, 0, 0, 0, 0)
             tau = max((t for t in (before, tau) if t is not None), default=None)
             values: dict[str, Any] = {
@@ -195,16 +193,35 @@ def _connected(conninfo: str) -> psycopg.Connection[Any]:
 
 
 def _staged(cursor: psycopg.Cursor[Any], values: dict[str, Any]) -> int:
-    """How many changes are staged for the batch, each triple once."""
+    """How many changes are staged for the batch, each triple once, and none lost in a crash."""
     cursor.execute(
         "select coalesce(sum(rows), 0)::bigint, count(*) from (select count(*) as rows "
         "from staged_changes where run = %(run)s and batch = %(batch)s group by id) ids",
         values,
     )
     rows, ids = _one(cursor)
+    cursor.execute(
+        "select 1 from staged_parts p where run = %(run)s and batch = %(batch)s and not exists "
+        "(select from staged_marks m where (m.run, m.batch, m.kind, m.part) "
+        "= (p.run, p.batch, p.kind, p.part)) limit 1",
+        values,
+    )
+    if cursor.fetchone() is not None:
+        raise StagingLost(
+            f"what was staged for batch {values['batch']} is gone, the store crashed meanwhile: "
+            "compute the batch again"
+        )
     if rows > ids:
         cursor.execute(merge.DUPLICATES, values)
     return int(ids)
+
+
+def _unstage(cursor: psycopg.Cursor[Any], run: int, batch: int | None) -> None:
+    """Forget what was staged for a batch, or for all of a run's."""
+    for table in STAGED:
+        cursor.execute(
+            f"delete from {table} where run = %s and batch = coalesce(%s, batch)", (run, batch)
+        )
 
 
 def _one(cursor: psycopg.Cursor[Any]) -> tuple[Any, ...]:
@@ -235,8 +252,7 @@ def _events_and_figures(
             {**values, "kind": kind},
         )
         moved[kind] = cursor.rowcount
-    for table in ("staged_changes", "staged_events"):
-        cursor.execute(f"delete from {table} where run = %(run)s and batch = %(batch)s", values)
+    _unstage(cursor, values["run"], values["batch"])
     if figures.delays:
         cursor.executemany(
             "insert into delays as d (run, stream, delay, facts) values (%s, %s, %s, %s) "

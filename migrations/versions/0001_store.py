@@ -26,6 +26,8 @@ _VIEWS = (
 )
 _TABLES = (
     "retention",
+    "staged_parts",
+    "staged_marks",
     "staged_events",
     "staged_changes",
     "delivery_attempts",

@@ -252,6 +252,32 @@ COMMENT ON COLUMN staged_events.stream IS 'late: its stream predicate';
 COMMENT ON COLUMN staged_events.time IS 'late: time point at which it held';
 COMMENT ON COLUMN staged_events.delay IS 'late: its delay bound δ';
 
+CREATE UNLOGGED TABLE staged_marks (
+    run INTEGER NOT NULL,
+    batch BIGINT NOT NULL,
+    kind TEXT NOT NULL,
+    part INTEGER NOT NULL,
+    CONSTRAINT staged_marks_pkey PRIMARY KEY (run, batch, kind, part)
+);
+COMMENT ON TABLE staged_marks IS 'The same as `staged_parts`, until a crash empties it with what was staged.';
+COMMENT ON COLUMN staged_marks.run IS 'run that says so';
+COMMENT ON COLUMN staged_marks.batch IS 'batch';
+COMMENT ON COLUMN staged_marks.kind IS 'changes or events';
+COMMENT ON COLUMN staged_marks.part IS 'partition of the batch';
+
+CREATE TABLE staged_parts (
+    run INTEGER NOT NULL,
+    batch BIGINT NOT NULL,
+    kind TEXT NOT NULL,
+    part INTEGER NOT NULL,
+    CONSTRAINT staged_parts_pkey PRIMARY KEY (run, batch, kind, part)
+);
+COMMENT ON TABLE staged_parts IS 'Partitions of a batch that have staged something. Kept through a crash, unlike `staged_marks`: a part without its mark has lost what it staged.';
+COMMENT ON COLUMN staged_parts.run IS 'run that says so';
+COMMENT ON COLUMN staged_parts.batch IS 'batch';
+COMMENT ON COLUMN staged_parts.kind IS 'changes or events';
+COMMENT ON COLUMN staged_parts.part IS 'partition of the batch';
+
 CREATE TABLE triples (
     answer_id UUID NOT NULL,
     id UUID NOT NULL,

@@ -14,8 +14,10 @@ from tests.storage.changes import Running, a_program
 
 
 @pytest.fixture(scope="session")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("store") / "a home with blanks"
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("store") / "a home with blanks"
+    yield folder
+    embedded.remove(folder)
 
 
 @pytest.fixture(scope="session")
@@ -27,8 +29,10 @@ def embedded_store(home: Path) -> Iterator[Store]:
 @pytest.fixture(scope="session")
 def other_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded.Connection]:
     """A server that whilst only knows by its URL."""
-    with embedded.using(tmp_path_factory.mktemp("other")) as server:
+    folder = tmp_path_factory.mktemp("other")
+    with embedded.using(folder) as server:
         yield server
+    embedded.remove(folder)
 
 
 @pytest.fixture(scope="session")

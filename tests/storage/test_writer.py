@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from storage.errors import StoreDown, StoreError
+from storage.errors import StoreDown, StoreError, StoreFull, StoreReadOnly
 from storage.staging import stage_changes
 from storage.store import Store
 from storage.writer import BatchFigures, Writer
@@ -221,6 +221,30 @@ def test_a_writer_goes_on_after_its_connection_was_lost(running: Running) -> Non
         running.apply(triple("a", start=1), tau=1)
     assert lost.value.retry
     running.apply(triple("a", start=1), tau=1, batch=running.batch)
+    assert running.read(CONFIRMED) == [("a", ["e"], 1, 1)]
+
+
+@pytest.mark.parametrize(("code", "kind"), [("53100", StoreFull), ("25006", StoreReadOnly)])
+def test_a_store_that_takes_nothing_loses_nothing(
+    running: Running, code: str, kind: type[StoreError]
+) -> None:
+    """A server that says, late in the transaction, that its disk is full or it is a standby."""
+    with psycopg.connect(running.store.url("owner"), autocommit=True) as db:
+        db.execute(
+            "create function refuse() returns trigger language plpgsql as "
+            f"$$ begin raise exception 'refused' using errcode = '{code}'; end $$"
+        )
+        db.execute("create trigger refusing before insert on delays execute function refuse()")
+        figures = BatchFigures(delays={("Temp", 0): 1})
+        row = triple("a", start=1)
+        try:
+            with pytest.raises(kind) as refused:
+                running.apply(row, tau=1, figures=figures)
+        finally:
+            db.execute("drop function refuse() cascade")
+    assert refused.value.retry
+    assert running.read(CONFIRMED) == []
+    running.writer.commit_batch(running.run, running.batch, 1, figures)
     assert running.read(CONFIRMED) == [("a", ["e"], 1, 1)]
 
 
