@@ -22,6 +22,7 @@ _GROUPS = (
     "lsp",
     "alerts",
     "dashboard",
+    "demo",
 )
 
 for _name in _GROUPS:
