@@ -26,11 +26,11 @@ def columns(
     *,
     top: str,
     kind: str = "",
-    line: tuple[float, str] | None = None,
+    lines: Sequence[tuple[float, str]] = (),
 ) -> Node:
     """A chart: `top` is what its highest column stands for, `ends` what stands below its ends.
 
-    `line` is a mark at a place from 0 (left) to 1 (right).
+    `lines` are marks at places from 0 (left) to 1 (right).
     """
     highest = max((one.value or 0 for one in found), default=0) or 1
     width = 100 / max(1, len(found))
@@ -46,11 +46,16 @@ def columns(
         for place, one in enumerate(found)
         if one.value
     ]
-    if line is not None:
-        at, text = line
-        drawn.append(
-            h("span", h("b", text), class_="mark", style=f"--x: {100 * at:.2f}%", key="mark")
+    drawn += [
+        h(
+            "span",
+            h("b", text),
+            class_="mark end" if at > 0.5 else "mark",
+            style=f"--x: {100 * at:.2f}%",
+            key=text,
         )
+        for at, text in lines
+    ]
     return h(
         "figure",
         h("figcaption", h("b", title), h("span", top)),

@@ -5,7 +5,7 @@ const SVG = "http://www.w3.org/2000/svg"
 const IN_SVG = new Set(["svg", "g", "line", "rect", "circle", "path", "text", "title"])
 const TAGS = new Set([
   ...IN_SVG, "a", "b", "code", "dd", "details", "div", "dl", "dt", "figcaption", "figure", "h1", "h2",
-  "h3", "i", "li", "mark", "ol", "p", "pre", "section", "small", "span", "strong", "summary",
+  "h3", "i", "li", "mark", "nav", "ol", "p", "pre", "section", "small", "span", "strong", "summary",
   "table", "tbody", "td", "th", "thead", "time", "tr", "ul",
 ])
 const OURS = new Set(["key", "time", "left", "tau", "unit"])

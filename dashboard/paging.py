@@ -7,9 +7,10 @@ from typing import TypeVar
 
 import streamlit as st
 
+from dashboard.markup import Node, h, link
 from dashboard.queries import PAGE
 
-__all__ = ["buttons", "place", "window"]
+__all__ = ["pager", "place", "window"]
 
 Row = TypeVar("Row")
 
@@ -29,21 +30,22 @@ def window(rows: Sequence[Row], begun: bool, back: bool) -> tuple[Sequence[Row],
     return rows[:PAGE], begun, more
 
 
-def buttons(earlier: str | None, later: str | None, *, away: bool) -> None:
-    """To the first page, the one before and the next; a button that leads nowhere is off."""
+def pager(page: str, earlier: str | None, later: str | None, *, away: bool) -> Node | None:
+    """Links to the first page, the one before and the next; none where all is on one page."""
+    if not (away or earlier or later):
+        return None
+    kept = {k: v for k, v in st.query_params.items() if k not in ("after", "before")}
 
-    def go(**where: str) -> None:
-        for name in ("after", "before"):
-            st.query_params.pop(name, None)
-        st.query_params.update(where)
+    def go(text: str, there: bool, **where: str | None) -> Node:
+        if not there:
+            return h("span", text, class_="go", aria_disabled="true")
+        return link(page, text, class_="go", **kept, **where)
 
-    with st.container(horizontal=True):
-        st.button("First", on_click=go, disabled=not away, key="first")
-        st.button(
-            "Previous",
-            on_click=go,
-            kwargs={"before": earlier},
-            disabled=earlier is None,
-            key="previous",
-        )
-        st.button("Next", on_click=go, kwargs={"after": later}, disabled=later is None, key="next")
+    return h(
+        "nav",
+        go("First", away),
+        go("Previous", earlier is not None, before=earlier),
+        go("Next", later is not None, after=later),
+        class_="pager",
+        aria_label="Pages",
+    )

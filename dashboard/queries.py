@@ -475,16 +475,33 @@ def explanations(db: Database, program: int) -> list[tuple[str, dict[str, Any] |
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """A stream, its delay bounds, and how often which delay was seen (arrival minus time)."""
+    """A stream, its delay bounds, and what came: how many facts with which delay (arrival minus
+    time), and how many late ones how far beyond the bound of theirs."""
 
     stream: str
     fields: list[dict[str, Any]]
     delay: int
     longest_delay: int
     seen: list[tuple[int, int]]
+    beyond: list[tuple[int, int]]
+
+
+_LATEST = 100_000
+"""Late facts that are looked at to judge a delay bound."""
 
 
 def delays(db: Database, number: int) -> list[Delays]:
+    late: dict[str, list[tuple[int, int]]] = {}
+    for stream, beyond, facts in db.execute(
+        """
+        select stream, arrival - time - delay, count(*)
+        from (select stream, arrival, time, delay from all_late_facts where run = %s
+              order by recorded_at desc limit %s) newest
+        where arrival - time > delay group by 1, 2 order by 1, 2
+        """,
+        (number, _LATEST),
+    ):
+        late.setdefault(stream, []).append((beyond, facts))
     rows = db.execute(
         """
         select s.name, s.fields, s.delay, s.longest_delay,
@@ -495,7 +512,7 @@ def delays(db: Database, number: int) -> list[Delays]:
         """,
         (number,),
     ).fetchall()
-    return [Delays(*row[:4], [(d, n) for d, n in row[4]]) for row in rows]
+    return [Delays(*row[:4], [(d, n) for d, n in row[4]], late.get(row[0], [])) for row in rows]
 
 
 # --- health --------------------------------------------------------------------------------------

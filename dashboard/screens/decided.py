@@ -80,11 +80,12 @@ def _drawn(status: Status, name: str, wanted: Filter, span: Span) -> None:
         _summary(run, status, wanted, time),
         _chart(status, time, clock) if time else None,
         _table(status, rows, clock) if rows else _none(status, wanted, span, place is not None),
-    )
-    paging.buttons(
-        f"{rows[0].decided_at}.{rows[0].answer_id}" if rows and before else None,
-        f"{rows[-1].decided_at}.{rows[-1].answer_id}" if rows and after else None,
-        away=place is not None,
+        paging.pager(
+            status,
+            f"{rows[0].decided_at}.{rows[0].answer_id}" if rows and before else None,
+            f"{rows[-1].decided_at}.{rows[-1].answer_id}" if rows and after else None,
+            away=place is not None,
+        ),
     )
 
 

@@ -53,11 +53,12 @@ def _drawn(name: str, wanted: Filter) -> None:
         unseen("Pending"),
         _summary(rows, total, wanted),
         _table(rows, clock_of(run)) if rows else _none(wanted, place, run),
-    )
-    paging.buttons(
-        _text(rows[0]) if rows and before else None,
-        _text(rows[-1]) if rows and after else None,
-        away=place is not None,
+        paging.pager(
+            "pending",
+            _text(rows[0]) if rows and before else None,
+            _text(rows[-1]) if rows and after else None,
+            away=place is not None,
+        ),
     )
 
 

@@ -43,10 +43,7 @@ def _drawn(name: str) -> None:
 
 def _delays(one: Delays, clock: Clock) -> Node:
     title = f"{one.stream}({', '.join(f['name'] for f in one.fields)})"
-    bound = f"δ {one.delay}"
-    if one.longest_delay != one.delay:
-        bound += f", for some up to {one.longest_delay}"
-    head = h("h3", title, " ", h("span", bound, class_="quiet"))
+    head = h("h3", title)
     if not one.seen:
         return bag("premises", head, empty("No fact of it has come yet.", "Its delays show here."))
     last = max(one.seen[-1][0], one.longest_delay)
@@ -75,7 +72,10 @@ def _delays(one: Delays, clock: Clock) -> Node:
             ("0", f"{last:,}"),
             top=f"up to {max(counts):,}",
             kind="confirmed",
-            line=((one.longest_delay // width + 1) / len(counts), "δ"),
+            lines=[
+                ((bound // width + 1) / len(counts), f"δ {bound:,}")
+                for bound in dict.fromkeys((one.delay, one.longest_delay))
+            ],
         ),
         h("p", suggestion.text, class_="suggestion" if suggestion.change else "fine"),
         key=one.stream,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -121,6 +122,10 @@ class Loader:
             complete,
             BatchFigures(facts=facts, matched=len(fresh), delays=dict(delays), **figures),
         )
+
+    def program_now(self) -> int:
+        """A time point that is not complete yet: what arrives in it counts."""
+        return int(time.time() * 1000 // self.program.unit)
 
     def forget(self, before: int) -> None:
         """Let go of facts that no answer can need any more."""

@@ -23,7 +23,8 @@ select :run, answer_id, id, 'Malf', format('Malf(%s, %s)', device, at),
        jsonb_build_array(format('Temp(%s, high, %s)', device, at)), array[at],
        jsonb_build_array(format('Temp(%s, high, %s)', device, at + 10),
                          format('Temp(%s, high, %s)', device, at + 20)),
-       array[deadline, deadline + 10], '[]', deadline, format('Temp(%s, high, %s)', device, at + 10),
+       array[deadline, deadline + 10], '[]', deadline,
+       format('Temp(%s, high, %s)', device, at + 10),
        at, 0, true, true, 'pending', at, now()
 from made
 """
