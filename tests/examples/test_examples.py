@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from typer.testing import CliRunner
 
+from monitor.cli import app
 from monitor.programs import check_program
 from resolution.premises import premise_sets
 from resolution.printer import format
@@ -45,6 +47,14 @@ def test_the_definition_gives_the_expected_answers(example: Example) -> None:
         (line["answer"], tuple(sorted(line["hypotheses"])), line["deadline"])
         for line in example.expected()
     }
+
+
+@examples
+def test_trace_prints_the_expected_answers(example: Example) -> None:
+    arguments = [str(example.rules), str(example.facts), "--at", str(example.tau)]
+    done = CliRunner().invoke(app, ["trace", *arguments, "--format", "json"])
+    assert done.exit_code == 0
+    assert done.stdout == (example.folder / "expected.jsonl").read_text()
 
 
 @examples
