@@ -22,6 +22,7 @@ _GROUPS = (
     "lsp",
     "alerts",
     "dashboard",
+    "bench",
     "demo",
 )
 

@@ -60,6 +60,11 @@ class Kernel:
         ]
         return pa.concat_tables([TRIPLES.empty_table(), *tables])
 
+    def lives(self, query: int, facts: pa.Table) -> int:
+        """The same lives as numbers, without their text: returns the bytes that they take."""
+        columns = Columns.of(facts)
+        return sum(_size(part, columns, self._delays) for part in self.plans[query])
+
     def changes(self, query: int, facts: pa.Table) -> pa.Table:
         """What the fresh facts changed: the triples with them against the triples without."""
         new = self.triples(query, facts)
@@ -75,6 +80,13 @@ def _blocks(
         return iter(()) if lives is None else blocks(at_home(lives, columns), renderer)
     found = evaluate_open(part, columns, delays)
     return open_blocks(open_at_home(found, columns), renderer)
+
+
+def _size(part: CellPlan | OpenPlan, columns: Columns, delays: Delays) -> int:
+    if isinstance(part, CellPlan):
+        lives = evaluate(part, columns, delays)
+        return 0 if lives is None else lives.size
+    return sum(found.size for found in evaluate_open(part, columns, delays))
 
 
 def plan(sets: tuple[PremiseSet, ...]) -> list[CellPlan | OpenPlan]:

@@ -167,6 +167,12 @@ class CellLives:
     end: Ints
     """When it left `S_τ`, NEVER if it did not."""
 
+    @property
+    def size(self) -> int:
+        """Bytes of the triples themselves."""
+        rows = (self.cell, self.hypotheses, self.state, self.start, self.end)
+        return sum(column.nbytes for column in rows)
+
 
 def evaluate(plan: CellPlan, columns: Columns, delays: Delays) -> CellLives | None:
     """The life of every triple, None if no fact matches."""

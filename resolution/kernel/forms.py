@@ -68,6 +68,12 @@ class Candidates:
         }
         return Windows(self.form.premises, times, len(self))
 
+    @property
+    def size(self) -> int:
+        """Bytes of the triples themselves."""
+        bound = self.rows.bound.values()
+        return sum(c.nbytes for c in (*bound, *self.arrivals, self.start, self.end))
+
     def take(self, rows: Ints | Bools) -> Candidates:
         return Candidates(
             self.form,
