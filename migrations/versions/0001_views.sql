@@ -113,7 +113,7 @@ where r.current;
 comment on view rejected_events is 'Events of the current runs that are no facts of their program.';
 
 create view history as
-with lives as (
+with lives as not materialized (
     select t.*,
            min(t.start_tau) over (partition by t.run, t.answer_id) as first_tau,
            max(coalesce(least(t.end_tau, t.deadline), 9223372036854775807)) over (
@@ -133,7 +133,7 @@ from lives
 where start_tau > covered_to
 union all
 select run, answer_id, id, 'refuted', decided_at, changed_at, jsonb_array_length(hypotheses)
-from lives
+from triples
 where shown and status = 'refuted';
 comment on view history is
     'The life of each answer of every run; one that was over and came back was refuted meanwhile.';
