@@ -51,6 +51,10 @@ class Triple:
             undecided(apply_comparison(c, by) for c in premises.comparisons),
         )
 
+    def __str__(self) -> str:
+        parts = by_time(self.evidence), by_time(self.hypotheses), self.conditions
+        return f"{self.answer} <- {' | '.join(', '.join(map(str, part)) for part in parts)}"
+
     @property
     def confirmed(self) -> bool:
         return not self.hypotheses
@@ -217,11 +221,11 @@ def alike(
 def canonical_names(
     answer: Atom, hypotheses: tuple[Atom, ...], order: Iterable[Var]
 ) -> dict[Var, Term | Time]:
-    """Variables renamed V0, V1, …, the offsets of a time counted from its least one."""
+    """Variables renamed ?0, ?1, …, the offsets of a time counted from its least one."""
     origin = _origins((answer, *hypotheses))
     names: dict[Var, Term | Time] = {}
     for number, var in enumerate(order):
-        new = Var(f"V{number}")
+        new = Var(f"?{number}")  # no variable of a program has such a name
         names[var] = Time(new, -origin[var]) if var in origin else new
     return names
 
