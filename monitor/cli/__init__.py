@@ -17,6 +17,7 @@ app = typer.Typer(
 _GROUPS = (
     "language",
     "trace",
+    "run",
     "store",
     "setup",
     "lsp",
