@@ -220,7 +220,8 @@ select coalesce(sum(pending), 0)::bigint, coalesce(sum(confirmed), 0)::bigint,
 from sums
 """
 
-# Pending answers that have come within an endpoint's span of their deadline since the last time.
+# Pending answers that have come within an endpoint's span of their deadline since the last time,
+# and those of this batch that were within it from the start. Each part reads what is new alone.
 DEADLINE_ALERTS = f"""
 insert into outbox ({_ALERT_COLUMNS})
 select {_alert("'deadline'", "w.answer_id", "%(tau)s", "w.since", "null::bigint", "null::text")}
@@ -228,8 +229,16 @@ from endpoints e
 cross join lateral (
     select coalesce(e.within, (e.within_ms + %(unit)s::bigint - 1) / %(unit)s::bigint) as points
 ) span
-join {{triples}} w on w.live and w.shown and w.deadline < %(tau)s + span.points
-    and (w.deadline >= %(before)s + span.points or w.batch = %(batch)s)
-where {_wanted("'deadline'")}
+cross join lateral (
+    select t.* from {{triples}} t
+    where t.live and t.deadline >= %(before)s + span.points
+      and t.deadline < %(tau)s + span.points
+    union all
+    select t.* from staged_changes s
+    join {{triples}} t on t.answer_id = s.answer_id and t.id = s.id
+    where s.run = %(run)s and s.batch = %(batch)s
+      and t.live and t.deadline < %(before)s + span.points
+) w
+where w.shown and {_wanted("'deadline'")}
 on conflict do nothing
 """
