@@ -12,7 +12,7 @@ Declarations are in the store from `start` on, so that the writer fills the outb
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,13 +30,15 @@ def gather(
     config: Path | None,
     *,
     program: str,
+    queries: Collection[str] | None = None,
     url: str | None = None,
     secret: str | None = None,
     allow_private: bool = False,
 ) -> dict[str, tuple[Alert, ...]]:
     """The alerts of the configuration file and of `--webhook`, by where they are declared.
 
-    Every one that concerns the program is checked whole, its secret too.
+    Every one that concerns the program is checked whole: its secret, and where it names the program
+    its `queries` too.
     """
     from monitor.alerts.sending import Target
 
@@ -49,11 +51,18 @@ def gather(
         made[str(config.absolute())] = from_file(config)
     for alerts in made.values():
         for alert in alerts:
-            if alert.program in (None, program):
-                try:
-                    Target.of(alert)
-                except AlertError as error:
-                    raise AlertError(f"alert {alert.name}: {error}") from None
+            if alert.program not in (None, program):
+                continue
+            try:
+                Target.of(alert)
+            except AlertError as error:
+                raise AlertError(f"alert {alert.name}: {error}") from None
+            unknown = set(alert.queries or ()) - set(queries or ())
+            if queries is not None and alert.program is not None and unknown:
+                raise AlertError(
+                    f"alert {alert.name}: {program} has no query {min(unknown)}; "
+                    f"it has {', '.join(sorted(queries))}"
+                )
     return made
 
 

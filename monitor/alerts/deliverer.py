@@ -20,7 +20,7 @@ from monitor.alerts.errors import AlertError
 from monitor.alerts.lanes import Lane
 from monitor.alerts.outbox import Endpoint, Presence, Result, Session
 from monitor.alerts.sending import Target
-from storage.errors import translated
+from storage.errors import StoreError, StoreRefused, one_line, translated
 from storage.writer import CHANNEL
 
 log = logging.getLogger("whilst.alerts")
@@ -86,11 +86,11 @@ class Deliverer:
                     await self._session()
                     return
                 except psycopg.Error as error:
-                    ours = translated(error)
-                    if self._once or self._stopping or ours is None or not ours.retry:
-                        raise ours or error from error
+                    ours = translated(error) or StoreError(f"the store failed: {one_line(error)}")
+                    if self._once or self._stopping or isinstance(ours, StoreRefused):
+                        raise ours from error
                     failures += 1
-                    log.warning("%s", ours)
+                    log.warning("alerts wait: %s", ours)
                     with suppress(TimeoutError):
                         wait = self._connect_again.wait(failures)
                         await asyncio.wait_for(self._wake.wait(), wait)

@@ -97,7 +97,7 @@ class Lane:
             outcome = Outcome(0.0, error=f"no body can be made of it: {error!r}", hopeless=True)
         else:
             outcome = await self._sender.send(claimed.message.webhook_id, text)
-        self._judge(outcome)
+        self._judge(claimed, outcome)
         wait = self._wait(claimed, outcome)
         self._done(Result(claimed, outcome, sent_at, wait))
 
@@ -109,14 +109,18 @@ class Lane:
         wait = self._backoff.wait(claimed.attempts + 1)
         return None if wait is None else max(wait, outcome.retry_after or 0.0)
 
-    def _judge(self, outcome: Outcome) -> None:
-        """Learn from an outcome whether the endpoint rests."""
+    def _judge(self, claimed: Claimed, outcome: Outcome) -> None:
+        """Learn from an outcome whether the endpoint rests.
+
+        An alert that the receiver refuses again and again says nothing of the endpoint; new ones
+        that are all refused do.
+        """
         if outcome.delivered:
             self._strikes = self._rests = 0
             self._rests_until = 0.0
         elif outcome.gone:
             self.shut()
-        elif outcome.endpoint_fails:
+        elif outcome.no_service or claimed.attempts == 0:
             self._strikes += 1
             now = asyncio.get_running_loop().time()
             if outcome.status == 429 and outcome.retry_after:

@@ -47,7 +47,7 @@ class Outcome:
         return self.status == 410
 
     @property
-    def endpoint_fails(self) -> bool:
+    def no_service(self) -> bool:
         """Whether it speaks against the endpoint, not against this one alert."""
         return not self.delivered and (
             self.status is None or self.status == 429 or self.status >= 500
@@ -84,7 +84,7 @@ class Sender:
                 ssl=_tls(alert.ca_file),
                 socket_factory=addresses.guarded(alert.allow_private),
             ),
-            timeout=aiohttp.ClientTimeout(total=alert.timeout),
+            timeout=aiohttp.ClientTimeout(total=None),  # `send` has one for all of it
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             trust_env=False,  # a proxy would connect where we must not

@@ -185,3 +185,14 @@ def test_mistakes_on_the_command_line(arguments: dict[str, str], said: str) -> N
         alerts.gather(None, program="p", **arguments)
     assert said in str(raised.value)
     assert SECRET not in str(raised.value)
+
+
+def test_a_query_that_the_program_does_not_have(tmp_path: Path) -> None:
+    path = tmp_path / "whilst.toml"
+    path.write_text(
+        '[[alert]]\nname = "a"\nurl = "https://e.org"\nsecret_env = "HOOK_SECRET"\n'
+        'program = "turbines"\nqueries = ["Melf"]\n'
+    )
+    with pytest.raises(AlertError, match="turbines has no query Melf; it has Cool, Malf"):
+        alerts.gather(path, program="turbines", queries=["Malf", "Cool"])
+    assert alerts.gather(path, program="another", queries=["Malf"])

@@ -286,13 +286,14 @@ def test_slow_and_dead_endpoints_delay_no_other(
         receiver.stop()  # it would hang for longer otherwise
 
 
+@pytest.mark.parametrize("status", [503, 404])
 def test_a_dead_endpoint_rests_and_is_taken_up_again(
-    store: Store, running: Running, receiver: Receiver
+    store: Store, running: Running, receiver: Receiver, status: int
 ) -> None:
     """Down it is tried with single alerts now and then, not with all that wait for it."""
     register(store, alert(receiver.url))
     up = threading.Event()
-    receiver.behaviour = lambda _: Reply(204 if up.is_set() else 503)
+    receiver.behaviour = lambda _: Reply(204 if up.is_set() else status)
     with delivering(store):
         running.apply(*(confirmed(f"a{n}") for n in range(500)), tau=2)
         receiver.wait_for(8)

@@ -133,7 +133,7 @@ def test_nobody_listens() -> None:
     assert outcome.error is not None
     assert "refused" in outcome.error
     assert "secret-path" not in outcome.error
-    assert outcome.endpoint_fails
+    assert outcome.no_service
 
 
 def test_a_name_that_does_not_exist() -> None:
