@@ -36,7 +36,7 @@ import psycopg
 from psycopg import sql
 
 from storage import keeper
-from storage.errors import EmbeddedFailed, StoreDown
+from storage.errors import EmbeddedFailed, StoreDown, StoreRefused, translated
 
 __all__ = ["ROLES", "Connection", "kept", "pid", "remove", "stop", "used", "using"]
 
@@ -253,9 +253,22 @@ def _answers(folder: Path) -> Connection | None:
     try:
         with psycopg.connect(connection.url(_ADMIN, "postgres"), connect_timeout=5) as db:
             db.execute("select 1")
-    except psycopg.OperationalError:
+    except psycopg.OperationalError as error:
+        refused = translated(error, f"the server of {folder}")
+        # Our port may be somebody else's by now; only our own server has the last word.
+        if isinstance(refused, StoreRefused) and _listening(folder, connection.port):
+            raise refused from None
         return None
     return connection
+
+
+def _listening(folder: Path, port: int) -> bool:
+    """Whether the data folder's own server is the one that has the port."""
+    try:
+        lines = (folder / "data" / "postmaster.pid").read_text().splitlines()
+        return keeper.alive(int(lines[0])) and int(lines[3]) == port
+    except (FileNotFoundError, IndexError, ValueError):
+        return False
 
 
 def _postmaster(folder: Path) -> int | None:
@@ -296,18 +309,19 @@ def _start(folder: Path) -> Connection:
         _make(folder, identity)
     # An earlier keeper was killed and its server lives: the new one takes it over.
     adopted = _postmaster(folder) if connection is not None else None
-    subprocess.Popen(
-        [
-            *(sys.executable, "-I", str(Path(keeper.__file__).resolve()), str(folder)),
-            *(str(identity.programs / "postgres"), str(identity.uid), str(identity.gid)),
-            *(str(adopted or 0), os.environ.get("WHILST_STORE_GRACE", "5")),
-        ],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=(folder / "server.log").open("ab"),
-        cwd="/",
-        start_new_session=True,
-    )
+    with (folder / "server.log").open("ab") as log:
+        subprocess.Popen(
+            [
+                *(sys.executable, "-I", str(Path(keeper.__file__).resolve()), str(folder)),
+                *(str(identity.programs / "postgres"), str(identity.uid), str(identity.gid)),
+                *(str(adopted or 0), os.environ.get("WHILST_STORE_GRACE", "5")),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            cwd="/",
+            start_new_session=True,
+        )
     started, seen = time.monotonic(), False
     while True:
         seen = seen or _has_keeper(folder)
@@ -318,8 +332,8 @@ def _start(folder: Path) -> Connection:
         if waited > _WAIT or (not _has_keeper(folder) and (seen or waited > 30)):
             break
         time.sleep(0.05)
-    log = (folder / "server.log").read_text(errors="replace").strip().splitlines()
-    said = log[-1] if log else "it said nothing"
+    lines = (folder / "server.log").read_text(errors="replace").strip().splitlines()
+    said = lines[-1] if lines else "it said nothing"
     raise EmbeddedFailed(f"the embedded store does not start: {said} (see {folder}/server.log)")
 
 

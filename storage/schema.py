@@ -11,7 +11,7 @@ from alembic.config import Config
 from sqlalchemy import Connection, Engine, inspect, text
 
 from storage import typed_views, version
-from storage.errors import NotOurs
+from storage.errors import NotOurs, WrongVersion
 from storage.models import Base
 
 __all__ = ["downgrade", "prepare", "upgrade"]
@@ -50,6 +50,8 @@ def upgrade(engine: Engine) -> None:
 
 def downgrade(engine: Engine, to: str) -> None:
     """Bring a store to an older version; `base` takes all tables away."""
+    if to != "base" and to not in version.known():
+        raise WrongVersion(f"there is no version {to}: it is one of {', '.join(version.known())}")
     _move(engine, to, up=False)
 
 

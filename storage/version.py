@@ -10,7 +10,7 @@ import psycopg
 
 from storage.errors import StoreError, WrongVersion
 
-__all__ = ["current", "folder", "head", "of", "wrong"]
+__all__ = ["current", "folder", "head", "known", "of", "wrong"]
 
 
 def folder() -> Path:
@@ -21,13 +21,14 @@ def folder() -> Path:
     return Path(found.origin).parent
 
 
-def _known() -> list[str]:
+def known() -> list[str]:
+    """Every version there has been, oldest first."""
     return sorted(path.name[:4] for path in (folder() / "versions").glob("[0-9]*.py"))
 
 
 def head() -> str:
     """The version that this program writes and reads."""
-    return _known()[-1]
+    return known()[-1]
 
 
 def current(db: psycopg.Connection[Any]) -> str | None:
@@ -39,15 +40,17 @@ def current(db: psycopg.Connection[Any]) -> str | None:
     return None if row is None else str(row[0])
 
 
-def of(url: str) -> str:
-    """The version of the store there, for people."""
+def of(url: str) -> str | None:
+    """The version of the store there."""
     with psycopg.connect(url) as db:
-        return current(db) or "none yet"
+        return current(db)
 
 
-def wrong(found: str, name: str) -> WrongVersion:
+def wrong(found: str | None, name: str) -> WrongVersion:
     """What to say of a store of another version."""
-    if found in _known():
+    if found is None:
+        return WrongVersion(f"{name} has no tables yet: `whilst db upgrade` makes them")
+    if found in known():
         return WrongVersion(
             f"{name} has schema version {found}, this whilst has {head()}: "
             "bring it up with `whilst db upgrade`"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -37,16 +38,19 @@ def register(app: typer.Typer) -> None:
 @contextlib.contextmanager
 def _said() -> Iterator[None]:
     """Errors of the store as one line and exit code 1."""
-    from storage.errors import StoreError
+    import psycopg
+
+    from storage.errors import StoreError, one_line
 
     try:
         yield
     except StoreError as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from None
+    except psycopg.Error as error:
+        typer.echo(f"error: the store said: {one_line(error)}", err=True)
+        raise typer.Exit(1) from None
     except BrokenPipeError:  # `whilst sql … | head`
-        import os
-
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
 
@@ -193,7 +197,10 @@ def status(store: StoreOption = None) -> None:
             typer.echo(f"the store in {home} is down; it starts when it is needed")
             return
         with open_store(store, prepare=False) as opened, opened.engine("owner") as engine:
-            typer.echo(f"{opened.name} is up, schema version {version.of(opened.url('owner'))}")
+            found = version.of(opened.url("owner"))
+            typer.echo(f"{opened.name} is up, schema version {found or 'none yet'}")
+            if found != version.head():
+                raise version.wrong(found, opened.name)
             with engine.connect() as connection:
                 for line in retention.report(connection):
                     typer.echo(line)

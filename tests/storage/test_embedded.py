@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pwd
 import shutil
@@ -19,7 +20,7 @@ import psycopg
 import pytest
 
 from storage import embedded, keeper
-from storage.errors import EmbeddedFailed, StagingLost
+from storage.errors import EmbeddedFailed, StagingLost, StoreRefused
 from storage.staging import stage_changes
 from storage.store import open_store
 from tests.storage.changes import Running, a_program, table, triple
@@ -221,6 +222,33 @@ def test_a_port_that_was_taken_meanwhile(own: Path) -> None:
         taker.listen()
         with embedded.using(own) as connection:
             assert connection.port != port
+
+
+def test_a_password_file_of_another_store_is_told(own: Path) -> None:
+    with embedded.using(own):
+        secret = folder(own) / "connection.json"
+        before = secret.read_text()
+        values = json.loads(before)
+        values["passwords"]["whilst_admin"] = "another"
+        secret.write_text(json.dumps(values))
+        try:
+            with pytest.raises(StoreRefused, match="check user, password"), embedded.using(own):
+                pass
+        finally:
+            secret.write_text(before)
+
+
+def test_a_port_that_another_store_has_by_now(
+    own: Path, home: Path, embedded_store: object
+) -> None:
+    with embedded.using(own):
+        pass
+    embedded.stop(own)
+    secret = folder(own) / "connection.json"
+    with embedded.using(home) as other:
+        secret.write_text(json.dumps({**json.loads(secret.read_text()), "port": other.port}))
+        with embedded.using(own) as connection:
+            assert connection.port != other.port
 
 
 def test_passwords_are_private(home: Path, embedded_store: object) -> None:

@@ -9,6 +9,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from typer.testing import CliRunner
 
 from storage import schema, version
 from storage.errors import NotOurs, StoreDown, StoreError, StoreRefused, WrongVersion
@@ -99,6 +100,21 @@ def test_another_version_is_refused(
         db.execute("update alembic_version set version_num = %s", (found,))
     with pytest.raises(WrongVersion, match=advice), open_store(url):
         pass
+
+
+def test_the_commands_tell_of_another_version(new_database: Callable[[str], str]) -> None:
+    from monitor.cli import app
+
+    url = new_database("told")
+    with open_store(url), psycopg.connect(url, autocommit=True) as db:
+        db.execute("update alembic_version set version_num = '9999'")
+    for command in (["sql", "select 1"], ["db", "status"], ["db", "prune"], ["db", "url"]):
+        result = CliRunner().invoke(app, [*command, "--store", url])
+        assert result.exit_code == 1
+        assert "schema version 9999" in result.stderr
+    result = CliRunner().invoke(app, ["db", "downgrade", "0007", "--store", url])
+    assert result.exit_code == 1
+    assert "there is no version 0007" in result.stderr
 
 
 def test_an_older_version_names_the_command() -> None:
