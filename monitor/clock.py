@@ -9,7 +9,9 @@ is done, or once Spark looked after `x` and found nothing new.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(slots=True)
@@ -17,25 +19,26 @@ class Clock:
     unit: int
     """Length of a time point, in milliseconds."""
     grace: int
-    """Milliseconds after which what was logged can be seen by a reader."""
+    """Milliseconds after which what was logged can be seen by every reader."""
     live: bool
     complete: int | None = None
     """The last complete time point."""
     latest: int | None = None
-    """The latest arrival that the store knows of."""
-    _idle_since: float = 0.0
+    """The latest arrival that is known."""
+    now: Callable[[], float] = time.time
+    _planned: float = 0.0
 
     def __post_init__(self) -> None:
         self.batch_done()
 
     def batch_done(self) -> None:
         """A batch is done: whatever is planned next is planned after now."""
-        self._idle_since = time.time() * 1000
+        self._planned = self.now() * 1000
 
-    def complete_now(self, *, limited: bool) -> int | None:
-        """The last complete time point once the batch at hand is applied."""
-        if self.live and not limited:
-            self.read_everything_before(self._idle_since)
+    def batch_read(self, *, everything: bool) -> int | None:
+        """What is complete now that a batch is read, if it was planned to read everything."""
+        if self.live and everything:
+            return self.read_everything_before(self._planned)
         return self.complete
 
     def read_everything_before(self, milliseconds: float) -> int | None:
@@ -44,3 +47,42 @@ class Clock:
         if ended >= 0 and (self.complete is None or ended > self.complete):
             self.complete = ended
         return self.complete
+
+    def arrived(self, *arrivals: int | None) -> None:
+        known = [a for a in (*arrivals, self.latest) if a is not None]
+        self.latest = max(known, default=None)
+
+    @property
+    def lag(self) -> float | None:
+        """Seconds that the end of the last complete time point lies behind now."""
+        if self.complete is None:
+            return None
+        return self.now() - (self.complete + 1) * self.unit / 1000
+
+
+class Ticks:
+    """Tells Spark's state which blocks have closed: a stream of files, each with a time point.
+
+    A tick makes a batch of its own if no other comes, so there is one only after facts were read,
+    and only when time has gone on by half a block.
+    """
+
+    def __init__(self, folder: Path, step: int) -> None:
+        self._folder = folder
+        self._step = max(1, step)
+        self._last = max((int(p.name) for p in folder.glob("[0-9]*")), default=None)
+
+    def tell(self, complete: int | None) -> None:
+        if complete is None or (self._last is not None and complete < self._last + self._step):
+            return
+        name = f"{complete:019d}"
+        unfinished = self._folder / f".{name}"
+        unfinished.write_text(f"{complete}\n")
+        unfinished.rename(self._folder / name)
+        self._last = complete
+        for old in sorted(self._folder.glob("[0-9]*"))[:-_KEPT]:
+            old.unlink()
+
+
+_KEPT = 16
+"""Ticks that are kept: Spark reads the newest, and again after a crash."""

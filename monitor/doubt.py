@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from monitor.places import numbered
 from monitor.shipped import Shipped
+from monitor.sources import UNSTAMPED
 from resolution.facts import Fact, RejectedEvent, fact_of, read_event
 from resolution.program import Program
 from resolution.routing import SEPARATOR
@@ -46,9 +48,13 @@ _FACT = pa.struct(
         ("targets", pa.list_(_TARGET)),
     ]
 )
-COLUMNS = ("value", "source", "place", "start", "length", "stamp", "now")
+COLUMNS = ("value", "source", "place", "start", "length", "stamp", "now", "suspect", "arrival")
 """What is asked about an event: its bytes; the file or topic; the partition and offset, or else
-the part of the file it stands in; when the log and when Spark took it up, in milliseconds."""
+the part of the file it stands in; when the log and when Spark took it up, in milliseconds; whether
+nothing is doubtful but its arrival, and that."""
+
+
+_NOTHING: dict[str, Any] = {"targets": []}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Doubt:
-    """The function that Spark calls with columns of events; null for those it does not ask about."""
+    """The function that Spark calls with columns of events, null where it does not ask."""
 
     shipped: Shipped
     rules: Rules
@@ -96,31 +102,35 @@ class Judge:
         self._streams = {name: at for at, name in enumerate(shipped.streams.names)}
         self._routing = shipped.routing
         self._rules = rules
-        self._complete = complete
+        self._complete = -1 if complete is None else complete
         self.events: list[dict[str, Any]] = []
 
     def judged(self, arrays: tuple[Any, ...]) -> Any:
-        values = arrays[0]
-        if values.null_count == len(values):
+        """For each event its fact, with no targets if it is none; null where SQL is right."""
+        values, suspect, arrival = arrays[0], arrays[-2], arrays[-1]
+        asked = pc.is_valid(values)
+        cleared = pc.and_(suspect, pc.greater(arrival, self._complete))
+        asked = pc.and_(asked, pc.invert(pc.fill_null(cleared, False)))
+        if not pc.any(asked).as_py():
             return pa.nulls(len(values), _FACT)
-        rows = zip(*(array.to_pylist() for array in arrays), strict=True)
-        return pa.array(
-            [None if row[0] is None else self._event(dict(zip(COLUMNS, row, strict=True)))
-             for row in rows],
-            _FACT,
-        )  # fmt: skip
+        found: list[dict[str, Any] | None] = [None] * len(values)
+        places = pc.indices_nonzero(asked)
+        rows = zip(*(array.take(places).to_pylist() for array in arrays), strict=True)
+        for place, row in zip(places.to_pylist(), rows, strict=True):
+            found[place] = self._event(dict(zip(COLUMNS, row, strict=True)))
+        return pa.array(found, _FACT)
 
-    def _event(self, event: dict[str, Any]) -> dict[str, Any] | None:
+    def _event(self, event: dict[str, Any]) -> dict[str, Any]:
         try:
             fact = self._fact(event)
             self._refuse_contradictions(fact, event)
         except RejectedEvent as rejected:
             stamp = event["stamp"]
-            arrival = None if stamp is None else stamp // self._program.unit
+            arrival = None if stamp in (None, UNSTAMPED) else stamp // self._program.unit
             self._keep(event, "rejected", arrival, str(rejected))
-            return None
+            return _NOTHING
         if self._rules.until is not None and fact.arrival > self._rules.until:
-            return None
+            return _NOTHING
         delay = self._program.delays.of(fact.atom)
         late = fact.arrival > fact.time + delay
         if late:
@@ -138,15 +148,17 @@ class Judge:
 
     def _fact(self, event: dict[str, Any]) -> Fact:
         try:
-            line = bytes(event["value"]).decode()
+            line = bytes(event["value"]).decode("utf-8-sig").rstrip("\r\n")
         except UnicodeDecodeError as error:
-            raise RejectedEvent(f"not UTF-8: byte {error.start + 1} is no text") from None
+            raise RejectedEvent(f"not UTF-8 at byte {error.start + 1}") from None
         stamp = event["stamp"]
+        if stamp == UNSTAMPED:
+            raise RejectedEvent("its time stamp is its producer's, not the log's")
         arrival = None if stamp is None else stamp // self._program.unit
         return fact_with_arrival(line, self._program, self._rules.arrival_field, arrival)
 
     def _refuse_contradictions(self, fact: Fact, event: dict[str, Any]) -> None:
-        if self._complete is not None and fact.arrival <= self._complete:
+        if fact.arrival <= self._complete:
             raise RejectedEvent(
                 f"it claims to have arrived at {fact.arrival}, but everything up to "
                 f"{self._complete} had been read before"
@@ -160,12 +172,13 @@ class Judge:
                 )
 
     def _row(self, fact: Fact, late: bool) -> dict[str, Any]:
+        found = self._routing.targets(fact.atom)
+        if late:  # where its group is open still, it may turn out to be a copy of one in time
+            found = {t for t in found if t.closes is None or t.closes >= fact.arrival}
         targets = [
             {"query": t.query, "key": t.key, "closes": NEVER if t.closes is None else t.closes}
-            for t in self._routing.targets(fact.atom)
+            for t in found
         ]
-        if late:  # where its group is open still, it may turn out to be a copy of one in time
-            targets = [t for t in targets if t["closes"] >= fact.arrival]
         args = [show(arg) for arg in fact.atom.args]
         return {
             "predicate": self._streams[fact.atom.predicate],

@@ -41,7 +41,11 @@ class Horizon:
 def routed(
     events: DataFrame, program: Program, routing: Routing, rules: Rules, horizon: Horizon
 ) -> DataFrame:
-    """Events with the columns of clean facts, `matches`, and `doubtful`: for Python to judge."""
+    """Events with the columns of clean facts, and whether they go on.
+
+    `matches`: to a group; `doubtful`: to Python, which knows what they are; `suspect`: to Python,
+    which knows whether their arrival contradicts the clock.
+    """
     streams = Streams.of(program)
     rows = events.withColumn("now", F.unix_millis(F.current_timestamp()))
     rows = parsed(rows, program, rules.arrival_field)
@@ -49,15 +53,17 @@ def routed(
     rows = router.judged(rows)
     arrival = F.col("arrival")
     doubtful = F.col("predicate").isNull() | (arrival > F.col("time") + F.col("delay"))
-    if horizon.complete is not None:
-        doubtful |= arrival <= horizon.complete
-    if horizon.grace is not None:
-        passed = F.call_function("div", F.col("now") - horizon.grace, F.lit(program.unit))
-        doubtful |= arrival < passed
     if rules.skew is not None:
         newest = F.call_function("div", F.col("now") + rules.skew, F.lit(program.unit))
         doubtful |= arrival > newest
+    suspect = F.lit(False)
+    if horizon.complete is not None:
+        suspect |= arrival <= horizon.complete
+    if horizon.grace is not None:
+        passed = F.call_function("div", F.col("now") - horizon.grace, F.lit(program.unit))
+        suspect |= arrival < passed
     rows = rows.withColumn("doubtful", F.coalesce(doubtful, F.lit(True)))
+    rows = rows.withColumn("suspect", ~F.col("doubtful") & suspect)
     if rules.until is not None:
         rows = rows.where(F.col("doubtful") | (arrival <= rules.until))
     return rows.withColumn("targets", F.when(~F.col("doubtful"), router.targets()))
@@ -65,30 +71,29 @@ def routed(
 
 def targeted(rows: DataFrame, width: int, doubt: Doubt) -> DataFrame:
     """Routed events as rows of groups: one for each group that a fact goes to."""
-    fact = F.when(~F.col("doubtful"), F.col("arrival"))
-    rows = rows.observe(READ, F.count("*").alias("events"), F.max(fact).alias("arrival"))
-    rows = rows.where(F.col("doubtful") | F.col("matches"))
-    asked = _ask(doubt)(*(F.when(F.col("doubtful"), _asked(name)) for name in COLUMNS))
+    arrival = F.when(~F.col("doubtful"), F.col("arrival"))
+    rows = rows.observe(READ, F.count("*").alias("events"), F.max(arrival).alias("arrival"))
+    wanted = F.col("doubtful") | F.col("suspect")
+    rows = rows.where(wanted | F.col("matches"))
+    asked = [F.when(wanted, _asked(name)) for name in COLUMNS]
+    rows = rows.withColumn("f", _ask(doubt)(*asked))
+    rows = rows.observe(ASKED, F.max("f.arrival").alias("arrival"))
     texts = [F.col(f"a{place}") for place in range(width)]
-    rows = rows.withColumn("f", asked)
-    rows = rows.observe(
-        ASKED,
-        F.count("f").alias("facts"),
-        F.max("f.arrival").alias("arrival"),
-    )
-    own = F.struct(
-        F.coalesce(F.col("f.predicate"), F.col("predicate")).alias("predicate"),
-        F.when(F.col("doubtful"), F.col("f.args"))
-        .otherwise(F.concat_ws(SEPARATOR, *texts) if texts else F.lit(None))
-        .alias("args"),
-        F.coalesce(F.col("f.time"), F.col("time")).alias("time"),
-        F.coalesce(F.col("f.arrival"), F.col("arrival")).alias("arrival"),
-        F.col("now").alias("marker"),
-        F.coalesce(F.col("f.late"), F.lit(False)).alias("late"),
-    )
-    targets = F.coalesce(F.col("f.targets"), F.col("targets"))
-    rows = rows.select(own.alias("fact"), F.explode(targets).alias("t")).where("t is not null")
-    return rows.select("t.query", "t.key", F.col("t.closes").alias("closes"), "fact")
+    args = F.concat_ws(SEPARATOR, *texts) if texts else F.lit(None).cast("string")
+    own = {
+        "predicate": F.col("predicate"),
+        "args": F.when(F.length(args) > 0, args),
+        "time": F.col("time"),
+        "arrival": F.col("arrival"),
+        "late": F.lit(False),
+        "targets": F.col("targets"),
+    }
+    told = F.col("f").isNotNull()
+    fact = {name: F.when(told, F.col(f"f.{name}")).otherwise(c) for name, c in own.items()}
+    targets = fact.pop("targets")
+    whole = F.struct(*(c.alias(name) for name, c in fact.items()), F.col("now").alias("marker"))
+    rows = rows.select(whole.alias("fact"), F.explode(targets).alias("t")).where("t is not null")
+    return rows.select("t.query", "t.key", "t.closes", "fact")
 
 
 def grouped(rows: DataFrame, clock: Path) -> DataFrame:

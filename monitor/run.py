@@ -10,22 +10,25 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
+from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from monitor.batch import SUMMARY, KernelStep
 from monitor.checkpoint import Checkpoint
-from monitor.clock import Clock
+from monitor.clock import Clock, Ticks
 from monitor.doubt import COMPLETE, Doubt, Rules
 from monitor.parse import Streams
 from monitor.plan import ASKED, READ, Horizon, grouped, routed, targeted
 from monitor.shipped import Shipped
 from monitor.sources import Files, Topic, events
+from resolution.errors import WhilstError
 from resolution.program import Program
 from resolution.routing import Routing
-from storage.writer import BatchFigures, Writer
+from storage.writer import Applied, BatchFigures, Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +56,38 @@ class BatchDone:
     """What a batch came to, for whoever watches."""
 
     batch: int
-    events: int
+    figures: BatchFigures
     late: int
     rejected: int
-    changes: int
-    pending: int
-    confirmed: int
-    refuted: int
-    latest_arrival: int | None
+    applied: Applied
     complete: int | None
     seconds: float
+
+    @property
+    def events(self) -> int:
+        return self.figures.facts + self.late + self.rejected
+
+
+@dataclass(frozen=True, slots=True)
+class Clocked:
+    """A time point became complete while there was nothing to read."""
+
+    complete: int
+    applied: Applied
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What Spark says of itself after a batch."""
+
+    batch: int
+    input_rows: int
+    milliseconds: dict[str, int]
+    state_rows: int
+    state_bytes: int
+
+
+Happening: TypeAlias = BatchDone | Clocked | Progress
 
 
 @dataclass
@@ -78,20 +103,25 @@ class Run:
     checkpoint: Checkpoint
     clock: Clock
     options: Options = field(default_factory=Options)
-    watch: Callable[[BatchDone], None] = lambda _: None
+    watch: Callable[[Happening], None] = lambda _: None
+    failure: WhilstError | None = field(default=None, init=False)
+    """What went wrong beside the stream itself: it must not go on."""
 
     def __post_init__(self) -> None:
-        self._writer = Writer(self.conninfo)
-        self._writing = threading.Lock()
-        self._latest = self.clock.latest
         self.spark = self.spark.newSession()  # its settings and streams are this run's own
         for key, value in _CONF.items():
             self.spark.conf.set(key, value)
+        self._writer = Writer(self.conninfo)
+        self._turn = threading.Lock()  # of the batch, or of the clock between batches
+        self._busy = False
         self._shipped = Shipped.of(self.spark.sparkContext, self.program, self.routing)
-        self.failure: BaseException | None = None
+        lengths = [q.blocks.length for q in self.routing.queries if q.blocks is not None]
+        self._ticks = Ticks(self.checkpoint.clock, min(lengths, default=0) // 2)
+        self._listener = _Listener(self)
 
     def start(self) -> StreamingQuery:
         self._writer.discard(self.number)
+        self.spark.streams.addListener(self._listener)
         writer = (
             self._plan()
             .writeStream.outputMode("update")
@@ -104,26 +134,37 @@ class Run:
 
     def finish(self) -> None:
         """At the end of `--once`: the last arrival, or what was given, is complete."""
-        tau = self.options.until if self.options.until is not None else self._latest
+        until = self.options.until
+        tau = until if until is not None else self.clock.latest
         if tau is not None:
-            with self._writing:
-                self._writer.complete(self.number, tau)
+            self._writer.complete(self.number, tau)
+            self.clock.complete = tau
 
     def close(self) -> None:
+        self.spark.streams.removeListener(self._listener)
         self._writer.close()
 
+    def idle_at(self, milliseconds: float) -> None:
+        """Spark looked after then and found nothing new: closing needs no batch."""
+        with self._turn:
+            if self._busy or self.options.once:
+                return
+            before = self.clock.complete
+            tau = self.clock.read_everything_before(milliseconds)
+            if tau is not None and tau != before:
+                applied = self._writer.complete(self.number, tau)
+                self.watch(Clocked(tau, applied))
+
     def _plan(self) -> DataFrame:
-        stamped = self.options.arrival_field is None
-        rules = Rules(
-            self.options.arrival_field or "arrival", self.options.until, self.options.skew
-        )
-        horizon = Horizon(self.clock.complete, None if self.options.once else self.options.grace)
+        options = self.options
+        rules = Rules(options.arrival_field or "arrival", options.until, options.skew)
+        horizon = Horizon(self.clock.complete, None if options.once else options.grace)
         rows = events(
             self.spark,
             self.sources,
-            stamped=stamped,
-            most_files=self.options.most_files,
-            most_offsets=self.options.most_offsets,
+            stamped=options.arrival_field is None,
+            most_files=options.most_files,
+            most_offsets=options.most_offsets,
         )
         rows = routed(rows, self.program, self.routing, rules, horizon)
         doubt = Doubt(self._shipped, rules, self.conninfo, self.number)
@@ -131,51 +172,40 @@ class Run:
         return grouped(rows, self.checkpoint.clock)
 
     def _batch(self, groups: DataFrame, number: int) -> None:
+        with self._turn:
+            self._busy = True
         try:
             self._run_batch(groups, number)
-        except BaseException as error:
-            self.failure = error
-            raise
+        finally:
+            with self._turn:
+                self._busy = False
 
     def _run_batch(self, groups: DataFrame, number: int) -> None:
         began = time.monotonic()
         context = self.spark.sparkContext
-        execution = _execution(self.spark, context.getLocalProperty("sql.streaming.queryId"))
+        execution = _execution(self.spark)
         complete = self.checkpoint.complete_before(number, self.clock.complete)
         context.setLocalProperty(COMPLETE, "" if complete is None else str(complete))
         marker = execution.offsetSeqMetadata().batchTimestampMs()
         step = KernelStep(self._shipped, self.conninfo, self.number, number, marker)
         parts = groups.mapInArrow(step, SUMMARY).collect()
         read, asked = (_observed(execution, name) for name in (READ, ASKED))
-        arrivals = [a for a in (read["arrival"], asked["arrival"], self._latest) if a is not None]
-        self._latest = max(arrivals, default=None)
-        with self._writing:
-            late, rejected = self._staged(number, [text for part in parts for text in part.same])
-            figures = BatchFigures(
-                latest_arrival=self._latest,
-                facts=read["events"] - late - rejected,
-                matched=sum(part.fresh for part in parts),
-                kernel_ms=sum(part.milliseconds for part in parts),
-                started=began,
-            )
-            tau = self.clock.complete_now(limited=self.options.limited)
-            applied = self._writer.commit_batch(self.number, number, tau, figures)
-        self.clock.batch_done()
-        self.watch(
-            BatchDone(
-                number,
-                read["events"],
-                late,
-                rejected,
-                applied.changes,
-                applied.pending,
-                applied.confirmed,
-                applied.refuted,
-                self._latest,
-                tau,
-                time.monotonic() - began,
-            )
+        self.clock.arrived(read["arrival"], asked["arrival"])
+        late, rejected = self._staged(number, [text for part in parts for text in part.same])
+        figures = BatchFigures(
+            latest_arrival=self.clock.latest,
+            facts=read["events"] - late - rejected,
+            matched=sum(part.fresh for part in parts),
+            kernel_ms=sum(part.milliseconds for part in parts),
+            started=began,
         )
+        tau = self.clock.batch_read(everything=not self.options.limited)
+        applied = self._writer.commit_batch(self.number, number, tau, figures)
+        self.clock.batch_done()
+        if not self.options.once and read["events"]:
+            self._ticks.tell(tau)
+        seconds = time.monotonic() - began
+        self.watch(BatchDone(number, figures, late, rejected, applied, tau, seconds))
 
     def _staged(self, batch: int, same: list[str]) -> tuple[int, int]:
         """How many late and rejected events were staged, less late copies of facts in time."""
@@ -192,25 +222,74 @@ class Run:
                 "select kind, count(*) from staged_events where run = %s and batch = %s group by 1",
                 (self.number, batch),
             ).fetchall()
-        counts = dict(rows)
+        counts: dict[str, int] = dict(rows)
         return counts.get("late", 0), counts.get("rejected", 0)
 
 
+class DroppedRows(WhilstError):
+    """Spark threw rows away behind its watermark: answers may be missing."""
+
+
+class _Listener(StreamingQueryListener):
+    """Spark's news about the streams of a session, on a thread of its own."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def onQueryStarted(self, event: Any) -> None:
+        pass
+
+    def onQueryIdle(self, event: Any) -> None:
+        self._run.idle_at(_milliseconds(event.timestamp))
+
+    def onQueryProgress(self, event: Any) -> None:
+        progress = event.progress
+        operators = progress.stateOperators
+        dropped = sum(o.numRowsDroppedByWatermark for o in operators)
+        if dropped:
+            self._run.failure = DroppedRows(
+                f"Spark dropped {dropped} rows behind its watermark in batch {progress.batchId}: "
+                "this is a defect of whilst; start anew with --fresh, and tell us"
+            )
+        self._run.watch(
+            Progress(
+                progress.batchId,
+                progress.numInputRows,
+                dict(progress.durationMs),
+                sum(o.numRowsTotal for o in operators),
+                sum(o.memoryUsedBytes for o in operators),
+            )
+        )
+
+    def onQueryTerminated(self, event: Any) -> None:
+        pass
+
+
+def _milliseconds(instant: str) -> float:
+    return datetime.fromisoformat(instant).timestamp() * 1000
+
+
 _CONF = {
+    # How often a stream that waits for data says so: closing on time depends on it.
+    "spark.sql.streaming.noDataProgressEventInterval": "200",
     "spark.sql.caseSensitive": "true",  # fields of events are told apart by case
     # Closing needs no batch, so none is made to evict state: the next one with data does it.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
 }
 
 
-def _execution(spark: SparkSession, query: str) -> Any:
+def _execution(spark: SparkSession) -> Any:
     """The batch that Spark is running, with its metrics: they are complete after its action."""
-    return spark.streams.get(query)._jsq.streamingQuery().lastExecution()
+    number = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
+    assert number is not None
+    query = spark.streams.get(number)
+    assert query is not None
+    return query._jsq.streamingQuery().lastExecution()
 
 
 def _observed(execution: Any, name: str) -> dict[str, Any]:
     metrics = execution.observedMetrics()
     if not metrics.contains(name):
-        return {"events": 0, "facts": 0, "arrival": None}
+        return {"events": 0, "arrival": None}
     row = metrics.apply(name)
     return {field: row.getAs(field) for field in row.schema().fieldNames()}

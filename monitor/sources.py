@@ -21,6 +21,12 @@ from resolution.errors import WhilstError
 COLUMNS = ("value", "source", "place", "start", "length", "stamp")
 
 
+UNSTAMPED = -1
+"""`stamp` of a record that should have been stamped by the log, and was by its producer."""
+
+_LOG_APPEND_TIME = 1
+
+
 class SourceError(WhilstError):
     """A source that cannot be read, and what to do about it."""
 
@@ -38,7 +44,7 @@ class Files:
         if most_files:
             reader = reader.option("maxFilesPerTrigger", most_files)
         rows = reader.load(_pattern(self.path))
-        return rows.where("value <> ''").select(
+        return rows.where(F.trim("value", F.lit(" \t\r")) != "").select(
             "value",
             F.col("_metadata.file_path").alias("source"),
             F.lit(None).cast("string").alias("place"),
@@ -69,7 +75,9 @@ class Topic:
         )
         if most_offsets:
             reader = reader.option("maxOffsetsPerTrigger", most_offsets)
-        stamp = F.unix_millis("timestamp") if stamped else F.lit(None).cast("long")
+        # Older records keep the stamps of their producers when a topic's setting is changed.
+        appended = F.when(F.col("timestampType") == _LOG_APPEND_TIME, F.unix_millis("timestamp"))
+        stamp = F.coalesce(appended, F.lit(UNSTAMPED)) if stamped else F.lit(None).cast("long")
         return reader.load().select(
             F.coalesce(F.col("value").cast("string"), F.lit("")).alias("value"),
             F.lit(str(self)).alias("source"),

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from monitor.checkpoint import open_checkpoint
 from monitor.clock import Clock
 from monitor.programs import read_program
-from monitor.run import BatchDone, Options, Run
+from monitor.run import Happening, Options, Run
 from monitor.sources import Files, Topic, parse_source
 from monitor.spark_session import session
 from resolution.premises import PremiseSet, premise_sets
@@ -107,7 +107,7 @@ def make_run(
     options: Options,
     *,
     fresh: bool = False,
-    watch: Callable[[BatchDone], None] = lambda _: None,
+    watch: Callable[[Happening], None] = lambda _: None,
 ) -> Run:
     """A run that goes on from its checkpoint in `home`, or begins one. Raises ProgramChanged."""
     names = [str(source) for source in sources]

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from monitor.run import BatchDone, Options, Run
+from monitor.run import Happening, Options, Run
 from monitor.sources import Files, Topic, parse_source
 from monitor.start import Loaded, make_run
 from resolution.lives import lives, row
@@ -40,12 +40,12 @@ class Monitor:
     home: Path
     loaded: Loaded
     sources: list[Files | Topic]
-    batches: list[BatchDone] = field(default_factory=list)
+    happened: list[Happening] = field(default_factory=list)
 
     def run(self, options: Options, **more: Any) -> Run:
         return make_run(
             self.spark, self.store, self.home, self.loaded, self.sources, options,
-            watch=self.batches.append, **more,
+            watch=self.happened.append, **more,
         )  # fmt: skip
 
     def once(self, options: Options | None = None, **more: Any) -> Run:
