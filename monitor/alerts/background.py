@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import Self
 
 from monitor.alerts.backoff import Backoff
-from monitor.alerts.deliverer import Deliverer, log
+from monitor.alerts.deliverer import Deliverer
+from monitor.alerts.lanes import log
 
 
 class Background:

@@ -9,7 +9,6 @@ under the same id.
 from __future__ import annotations
 
 import asyncio
-import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, suppress
 
@@ -17,13 +16,11 @@ import psycopg
 
 from monitor.alerts.backoff import Backoff
 from monitor.alerts.errors import AlertError
-from monitor.alerts.lanes import Lane
+from monitor.alerts.lanes import Lane, log
 from monitor.alerts.outbox import Endpoint, Presence, Result, Session
 from monitor.alerts.sending import Target
 from storage.errors import StoreError, StoreRefused, one_line, translated
 from storage.writer import CHANNEL
-
-log = logging.getLogger("whilst.alerts")
 
 _IDLE = 0.5
 """Seconds between two looks for alerts that are due again."""

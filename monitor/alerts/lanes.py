@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,6 +12,8 @@ from monitor.alerts import body
 from monitor.alerts.backoff import Backoff
 from monitor.alerts.outbox import Claimed, Result
 from monitor.alerts.sending import Outcome, Sender, Target
+
+log = logging.getLogger("whilst.alerts")
 
 _AHEAD = 4
 """Alerts in hand for each that may be on its way: enough to send while the store is asked."""
@@ -116,10 +119,13 @@ class Lane:
         that are all refused do.
         """
         if outcome.delivered:
+            if self._rests:
+                log.info("alert %s is taken up again", self.target.alert.name)
             self._strikes = self._rests = 0
             self._rests_until = 0.0
         elif outcome.gone:
             self.shut()
+            log.warning("alert %s: it replied 410 and is disabled", self.target.alert.name)
         elif outcome.no_service or claimed.attempts == 0:
             self._strikes += 1
             now = asyncio.get_running_loop().time()
@@ -127,6 +133,8 @@ class Lane:
                 self._rest(now + outcome.retry_after)
             elif self._strikes >= _STRIKES and now >= self._rests_until:
                 self._rests += 1
+                if self._rests == 1:
+                    log.warning("alert %s rests: %s", self.target.alert.name, outcome.error)
                 self._rest(now + (_RESTS.wait(self._rests) or 0.0))
 
     def _rest(self, until: float) -> None:

@@ -34,14 +34,15 @@ def figures(burst: int = 100_000, steady: int = 10_000) -> Iterator[dict[str, An
     context = mp.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder, open_store(home=Path(folder)) as store:
         url = store.url("writer")
-        receiver, port = _started(context, _receive)
+        receiver, told = _started(context, _receive)
         try:
+            port = told.recv()
             for task, count, endpoints in (
                 ("one endpoint", steady, 1),
                 ("ten endpoints", steady, 10),
                 ("burst", burst, 1),
             ):
-                _fill(url, port.recv() if task == "one endpoint" else None, count, endpoints)
+                _fill(url, port, count, endpoints)
                 deliverer, said = _started(context, _deliver, url)
                 seconds, base, peak = said.recv()
                 deliverer.join()
@@ -72,15 +73,11 @@ def _started(context: Any, target: Any, *arguments: Any) -> tuple[Any, Connectio
 
 # --- the outbox --------------------------------------------------------------------------------
 
-_port = 0
 
-
-def _fill(url: str, port: int | None, count: int, endpoints: int) -> None:
+def _fill(url: str, port: int, count: int, endpoints: int) -> None:
     """As the writer fills it, without the answers."""
-    global _port
-    _port = port or _port
     alerts = [
-        Alert(f"bench {n}", f"http://127.0.0.1:{_port}/", f"env:{_SECRET}", allow_private=True)
+        Alert(f"bench {n}", f"http://127.0.0.1:{port}/", f"env:{_SECRET}", allow_private=True)
         for n in range(endpoints)
     ]
     with psycopg.connect(url) as db:
@@ -106,8 +103,6 @@ def _fill(url: str, port: int | None, count: int, endpoints: int) -> None:
             """,
             (count,),
         )
-    with psycopg.connect(url, autocommit=True) as db:
-        db.execute("analyze outbox")
 
 
 def _check(url: str, count: int) -> None:
