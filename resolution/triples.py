@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -52,8 +52,8 @@ class Triple:
         )
 
     def __str__(self) -> str:
-        parts = by_time(self.evidence), by_time(self.hypotheses), self.conditions
-        return f"{self.answer} <- {' | '.join(', '.join(map(str, part)) for part in parts)}"
+        parts = texts(self.evidence), texts(self.hypotheses), map(str, self.conditions)
+        return f"{self.answer} <- {' | '.join(map(', '.join, parts))}"
 
     @property
     def confirmed(self) -> bool:
@@ -129,13 +129,13 @@ def smaller(other: PremiseSet | Triple, than: Triple, *, or_equal: bool = False)
 
     With `or_equal`, as for premise sets, the same hypotheses will do.
     """
+    targets = than.awaited
+    if isinstance(other, Triple) and other.ground:  # ρ has nothing to map
+        return other.answer == than.answer and other.awaited < targets
     hypotheses = other.hypotheses if isinstance(other, Triple) else other.atoms
     by = match(other.answer, than.answer, {})
     if by is None:
         return False
-    targets = than.awaited
-    if isinstance(other, Triple) and other.ground:  # ρ has nothing to choose
-        return other.awaited < targets
     for rho in embeddings(hypotheses, than.hypotheses, by):
         covered = {instance(h, rho) for h in hypotheses}
         if (or_equal or covered < targets) and implied(
@@ -147,22 +147,33 @@ def smaller(other: PremiseSet | Triple, than: Triple, *, or_equal: bool = False)
 
 def by_time(atoms: Iterable[Atom]) -> list[Atom]:
     """Atoms as they are shown: by time point, those without a known one last, then by text."""
-
-    def key(atom: Atom) -> tuple[bool, int, str]:
-        assert atom.time is not None
-        return (atom.time.base is not None, atom.time.offset, str(atom))
-
-    return sorted(atoms, key=key)
+    return sorted(atoms, key=_when)
 
 
-def identifiers(query: str, texts: Iterable[str]) -> list[str]:
+def texts(atoms: Iterable[Atom]) -> list[str]:
+    """The texts of atoms, in the order in which they are shown."""
+    return [text for _, _, text in sorted(map(_when, atoms))]
+
+
+def _when(atom: Atom) -> tuple[bool, int, str]:
+    assert atom.time is not None
+    return (atom.time.base is not None, atom.time.offset, str(atom))
+
+
+def identifiers(query: str, texts: Sequence[str]) -> list[str]:
     """32 hex digits for each text, the same for the same query and text wherever it is computed."""
     import numpy as np
     from pandas.util import hash_array
 
-    full = np.array([query + "\x00"], dtype=object) + np.array(list(texts), dtype=object)
+    full = np.array([query + "\x00"], dtype=object) + np.asarray(texts, dtype=object)
+    if not len(full):
+        return []
     halves = [hash_array(full, hash_key=key, categorize=False) for key in _HASH_KEYS]
-    return [f"{a:016x}{b:016x}" for a, b in zip(*(h.tolist() for h in halves), strict=True)]
+    shifts = np.arange(60, -1, -4, dtype=np.uint64)
+    nibbles = np.stack(halves, axis=1)[:, :, None] >> shifts & np.uint64(15)
+    digits = np.frombuffer(b"0123456789abcdef", dtype="S1")[nibbles].reshape(len(full), 32)
+    found: list[str] = np.ascontiguousarray(digits).view("S32").ravel().astype(str).tolist()
+    return found
 
 
 _HASH_KEYS = ("whilst answer 01", "whilst answer 02")
@@ -259,7 +270,7 @@ def _text(
     conditions: tuple[Comparison, ...],
     names: Substitution,
 ) -> str:
-    awaited = by_time(apply(h, names) for h in hypotheses)
+    awaited = texts(apply(h, names) for h in hypotheses)
     renamed = [apply_comparison(c, names) for c in conditions]
     bounds = Bounds.of(time_comparisons(renamed), ()).conditions
     others = sorted(str(c) for c in object_comparisons(renamed))

@@ -24,6 +24,7 @@ from resolution.kernel.columns import NEVER, Bools, Columns, Ints
 from resolution.kernel.patterns import delays_of
 from resolution.kernel.relations import distinct, holds, matching, numbered
 from resolution.kernel.render import Block, Renderer
+from resolution.kernel.text import chosen, less
 from resolution.kernel.witness import Witnesses
 from resolution.premises import PremiseSet, time_comparisons
 from resolution.substitution import apart, apply, apply_comparison, unify, variables
@@ -367,8 +368,8 @@ def _least_text(offers: list[Block], renderer: Renderer) -> Ints:
     texts = [renderer.evidence_text(offer) for offer in offers]
     least = texts[0]
     for number, text in enumerate(texts[1:], start=1):
-        less = text < least
-        best, least = np.where(less, number, best), np.where(less, text, least)
+        better = less(text, least)
+        best, least = np.where(better, number, best), chosen(better, text, least)
     return best
 
 
@@ -437,7 +438,7 @@ class _Witnesses:
         base = _base(plan.answer)
         if base is not None:
             bound[base] = match.time
-        texts = self._renderer.atom(atom, bound, len(match.time))
+        texts = self._renderer.atom(atom, bound)
         places = self._lives.cells.of_match[bit]
         return Witnesses.of(places, len(self._lives.time), texts, match.arrival)
 

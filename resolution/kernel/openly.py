@@ -10,13 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
 from resolution.delays import Delays
 from resolution.kernel.columns import NEVER, Bools, Columns, Ints
 from resolution.kernel.forms import Candidates, Form, candidates
 from resolution.kernel.minimality import Embedding, embeddings, ended_by, entailed
 from resolution.kernel.relations import lookup_least, numbered
-from resolution.kernel.render import SEPARATOR, Block, Renderer, Texts
+from resolution.kernel.render import Block, Renderer
+from resolution.kernel.text import SEPARATOR
 from resolution.premises import PremiseSet
 from resolution.substitution import variables
 
@@ -82,10 +84,10 @@ def open_blocks(found: list[Candidates], renderer: Renderer) -> Iterator[Block]:
     blocks = [_block(_soonest(c)) for c in found]
     if not blocks:
         return
-    identity = np.concatenate([renderer.identity(block) for block in blocks])
-    number = np.unique(identity, return_inverse=True)[1]
+    identity = pa.concat_arrays([renderer.identity(block) for block in blocks])
+    number = identity.dictionary_encode().indices.to_numpy().astype(np.int64)
     start = np.concatenate([block.start for block in blocks])
-    text = np.concatenate([renderer.evidence_text(block) for block in blocks])
+    text = pa.concat_arrays([renderer.evidence_text(block) for block in blocks])
     form = np.repeat(_ranks(blocks), [len(b) for b in blocks])
     chosen = _first(number, start, text, form)
     for block, rows in zip(
@@ -129,7 +131,7 @@ def _block(found: Candidates) -> Block:
     )
 
 
-def _first(number: Ints, start: Ints, text: Texts, form: Ints) -> Bools:
+def _first(number: Ints, start: Ints, text: pa.StringArray, form: Ints) -> Bools:
     """Which row stands for each number: the first, minimal, with the least text."""
     order = np.lexsort((start, number))
     heads = np.flatnonzero(np.diff(number[order], prepend=-1))
@@ -143,7 +145,10 @@ def _first(number: Ints, start: Ints, text: Texts, form: Ints) -> Bools:
     return chosen
 
 
-def _least(rows: list[int], text: Texts, form: Ints) -> int:
-    sets = {row: frozenset(text[row].split(SEPARATOR)) for row in rows}
-    minimal = [r for r in rows if len(rows) == 1 or not any(sets[o] < sets[r] for o in rows)]
-    return min(minimal, key=lambda row: (text[row], form[row]))
+def _least(rows: list[int], text: pa.StringArray, form: Ints) -> int:
+    if len(rows) == 1:
+        return rows[0]
+    said = {row: text[row].as_py() for row in rows}
+    sets = {row: frozenset(said[row].split(SEPARATOR)) for row in rows}
+    minimal = [row for row in rows if not any(sets[other] < sets[row] for other in rows)]
+    return min(minimal, key=lambda row: (said[row], form[row]))

@@ -9,27 +9,36 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from resolution.bounds import decide, oriented
 from resolution.changes import TRIPLES
 from resolution.kernel.columns import NEVER, Bools, Columns, Ints
+from resolution.kernel.text import (
+    SEPARATOR,
+    Entry,
+    Text,
+    chosen,
+    column,
+    in_order,
+    joined,
+    joined_present,
+    less,
+    lists,
+    numbers,
+    or_null,
+)
 from resolution.kernel.windows import Windows
 from resolution.premises import PremiseSet, undecided
 from resolution.substitution import apply, apply_comparison, variables
 from resolution.terms import Atom, Comparison, Term, Time, Var, parse_value, show
 from resolution.triples import Triple, alike, canonical_names, identifiers
 
-Texts = npt.NDArray[np.object_]
-SEPARATOR = "\x01"
-"""Between the atoms of an evidence set: below all that can stand in one (NumPy drops a NUL)."""
 _BOUND = "\x00"
 """Stands for a value that differs from row to row."""
 
@@ -69,15 +78,14 @@ class Renderer:
     """Writes blocks out as rows of TRIPLES."""
 
     def __init__(self, columns: Columns) -> None:
-        self._constants = np.array(columns.texts.to_pylist(), dtype=object)
+        self._constants = columns.texts
 
     def table(self, block: Block) -> pa.Table:
         size = len(block)
-        evidence = self._sorted(block, block.evidence, block.arrivals, size)
-        hypotheses = self._sorted(block, block.hypotheses, block.closes, size)
+        evidence = self._sorted(block, block.evidence, block.arrivals)
+        hypotheses = self._sorted(block, block.hypotheses, block.closes)
         windows = Windows.of(block)
-        answer = self.atom(block.premises.answer, block.bound, size)
-        conditions = [*windows.texts(), *self._object_conditions(block, size)]
+        conditions = [*windows.texts(), *self._object_conditions(block)]
         query = str(block.premises.query.atom)
         deadline, reason = _closing(hypotheses, size)
         return pa.table(
@@ -85,75 +93,73 @@ class Renderer:
                 "triple": identifiers(query, self.identity(block, windows)),
                 "answer_id": identifiers(query, self._answer_identity(block)),
                 "query": pa.repeat(block.premises.query.name, size),
-                "answer": pa.array(answer, pa.string()),
-                "bindings": self._bindings(block, size),
+                "answer": column(self.atom(block.premises.answer, block.bound), size),
+                "bindings": self._bindings(block),
                 "premise": pa.array(np.full(size, block.premises.number, np.int32)),
-                "evidence": _lists([e.text for e in evidence], pa.string(), size),
-                "arrivals": _lists([e.moment for e in evidence], pa.int64(), size),
-                "hypotheses": _lists([h.text for h in hypotheses], pa.string(), size),
-                "closes": _lists([h.moment for h in hypotheses], pa.int64(), size),
-                "conditions": _lists(conditions, pa.string(), size),
-                "deadline": _or_null(deadline),
-                "reason": pa.array(reason, pa.string()),
+                "evidence": lists([e.text for e in evidence], pa.string(), size),
+                "arrivals": lists([or_null(e.moment) for e in evidence], pa.int64(), size),
+                "hypotheses": lists([h.text for h in hypotheses], pa.string(), size),
+                "closes": lists([or_null(h.moment) for h in hypotheses], pa.int64(), size),
+                "conditions": lists([column(c, size) for c in conditions], pa.string(), size),
+                "deadline": or_null(deadline),
+                "reason": reason,
                 "start": pa.array(block.start),
-                "end": _or_null(block.end),
+                "end": or_null(block.end),
             },
             schema=TRIPLES,
         )
 
-    def atom(self, atom: Atom, bound: dict[Var, Ints], size: int) -> Texts:
+    def atom(self, atom: Atom, bound: dict[Var, Ints]) -> Text:
         """An atom as text, row by row."""
         terms = [self._term(arg, bound) for arg in atom.args]
         if atom.time is not None:
             terms.append(_time(atom.time, bound))
-        return _joined([f"{atom.predicate}(", *_between(terms, ", "), ")"], size)
+        return joined([f"{atom.predicate}(", joined(terms, ", "), ")"])
 
-    def evidence_text(self, block: Block) -> Texts:
+    def evidence_text(self, block: Block) -> pa.StringArray:
         """What decides between evidence sets that were complete at the same time."""
-        size = len(block)
-        texts = [self.atom(a, block.bound, size) for a in block.evidence]
-        entries = [_Entry(np.zeros(size, np.int64), text, text) for text in texts]
-        return _joined(_between([e.text for e in _in_order(entries)], SEPARATOR), size)
+        none = np.zeros(len(block), np.int64)
+        texts = [column(self.atom(a, block.bound), len(block)) for a in block.evidence]
+        entries = in_order([Entry(none, text, none) for text in texts])
+        return column(joined([entry.text for entry in entries], SEPARATOR), len(block))
 
-    def identity(self, block: Block, windows: Windows | None = None) -> Texts:
+    def identity(self, block: Block, windows: Windows | None = None) -> pa.StringArray:
         """`Triple.identity`, row by row."""
-        size = len(block)
-        windows = windows or Windows.of(block)
         answer = block.premises.answer
         groups = alike(answer, block.hypotheses, block.bound)
         if any(len(group) > 1 for group in groups):
-            return self._searched_identity(block)
+            return pa.array([triple.identity for triple in self._triples(block)], pa.string())
         names = canonical_names(answer, block.hypotheses, itertools.chain.from_iterable(groups))
-        renamed = [apply(h, names) for h in block.hypotheses]
-        entries = [self._entry(a, block.bound, block.start, size) for a in renamed]
+        entries = [self._entry(apply(h, names), block, block.start) for h in block.hypotheses]
         parts = [
-            self.atom(apply(answer, names), block.bound, size),
-            *(e.text for e in _in_order(entries)),
-            *windows.texts(names),
-            *self._object_conditions(block, size, names),
+            self.atom(apply(answer, names), block.bound),
+            *(entry.text for entry in in_order(entries)),
         ]
-        return _joined(_between(parts, " | ", skip_empty=True), size)
+        conditions = [
+            *(windows or Windows.of(block)).texts(names),
+            *self._object_conditions(block, names),
+        ]
+        if not conditions:
+            return column(joined(parts, " | "), len(block))
+        return joined_present([joined(parts, " | "), *conditions], " | ", len(block))
 
-    def _answer_identity(self, block: Block) -> Texts:
+    def _answer_identity(self, block: Block) -> pa.StringArray:
         answer = block.premises.answer
         groups = alike(answer, (), block.bound)
         if any(len(group) > 1 for group in groups):
-            return np.array([t.answer_identity for t in self._triples(block)], dtype=object)
+            return pa.array([t.answer_identity for t in self._triples(block)], pa.string())
         names = canonical_names(answer, (), itertools.chain.from_iterable(groups))
-        return self.atom(apply(answer, names), block.bound, len(block))
-
-    def _searched_identity(self, block: Block) -> Texts:
-        """Where unbound variables can only be told apart by constants: searched for, row by row."""
-        return np.array([t.identity for t in self._triples(block)], dtype=object)
+        return column(self.atom(apply(answer, names), block.bound), len(block))
 
     def _triples(self, block: Block) -> Iterator[Triple]:
+        """The triples themselves: unbound variables that only constants tell apart are searched."""
         objects = {v for a in block.premises.atoms for v in a.args if isinstance(v, Var)}
         for row in range(len(block)):
             by: dict[Var, Term | Time] = {
-                var: parse_value(self._constants[column[row]])
+                var: parse_value(self._constants[values[row]].as_py())
                 if var in objects
-                else Time(None, int(column[row]))
-                for var, column in block.bound.items()
+                else Time(None, int(values[row]))
+                for var, values in block.bound.items()
             }
             yield Triple(
                 block.premises,
@@ -163,49 +169,45 @@ class Renderer:
                 undecided(apply_comparison(c, by) for c in block.premises.comparisons),
             )
 
-    def _term(self, term: Term, bound: dict[Var, Ints]) -> Texts | str:
+    def _term(self, term: Term, bound: dict[Var, Ints]) -> Text:
         if isinstance(term, Var) and term in bound:
-            return self._constants[bound[term]]
+            return self._constants.take(pa.array(bound[term]))
         return show(term)
 
-    def _entry(self, atom: Atom, bound: dict[Var, Ints], moment: Ints, size: int) -> _Entry:
+    def _entry(self, atom: Atom, block: Block, moment: Ints) -> Entry:
         assert atom.time is not None
-        text = self.atom(atom, bound, size)
-        base = atom.time.base
-        if base is None:
-            order = np.full(size, atom.time.offset, dtype=np.int64)
-        elif base in bound:
-            order = bound[base] + atom.time.offset
+        base, offset = atom.time.base, atom.time.offset
+        if base is not None and base in block.bound:
+            order = block.bound[base] + offset
         else:
-            order = np.full(size, NEVER + atom.time.offset, dtype=np.int64)
-        return _Entry(order, text, moment)
+            order = np.full(len(block), offset if base is None else NEVER + offset, dtype=np.int64)
+        return Entry(order, column(self.atom(atom, block.bound), len(block)), moment)
 
     def _sorted(
-        self, block: Block, atoms: tuple[Atom, ...], moments: tuple[Ints, ...], size: int
-    ) -> list[_Entry]:
-        entries = [
-            self._entry(atom, block.bound, moment, size)
-            for atom, moment in zip(atoms, moments, strict=True)
-        ]
-        return _in_order(entries)
+        self, block: Block, atoms: tuple[Atom, ...], moments: tuple[Ints, ...]
+    ) -> list[Entry]:
+        pairs = zip(atoms, moments, strict=True)
+        return in_order([self._entry(atom, block, moment) for atom, moment in pairs])
 
     def _object_conditions(
-        self, block: Block, size: int, names: dict[Var, Term | Time] | None = None
-    ) -> list[Texts]:
+        self, block: Block, names: dict[Var, Term | Time] | None = None
+    ) -> list[Text]:
         """The undecided object comparisons as text, in order; an empty text is none."""
-        found: list[_Entry] = []
+        none = np.zeros(len(block), np.int64)
+        found: list[Entry] = []
         for comparison in block.premises.comparisons:
             open_ = variables(comparison) - set(block.bound)
             if isinstance(comparison.left, Time) or not open_ or decide(comparison):
                 continue
-            text = self._comparison(apply_comparison(comparison, names or {}), block, size)
-            found.append(_Entry(np.zeros(size, np.int64), text, text))
-        texts = [entry.text for entry in _in_order(found)]
-        for at in range(1, len(texts)):
-            texts[at] = np.where(texts[at] == texts[at - 1], "", texts[at])
+            text = self._comparison(apply_comparison(comparison, names or {}), block)
+            found.append(Entry(none, column(text, len(block)), none))
+        texts: list[Text] = [entry.text for entry in in_order(found)]
+        for at in range(len(texts) - 1, 0, -1):
+            same = pc.equal(texts[at], texts[at - 1]).to_numpy(zero_copy_only=False)
+            texts[at] = chosen(same, "", texts[at])
         return texts
 
-    def _comparison(self, comparison: Comparison, block: Block, size: int) -> Texts:
+    def _comparison(self, comparison: Comparison, block: Block) -> Text:
         """An object comparison as text, its variables before its constants."""
         left, right = comparison.left, comparison.right
         ours = oriented(
@@ -217,13 +219,13 @@ class Renderer:
         )
         value = next((self._term(s, block.bound) for s in (left, right) if s in block.bound), "")
         sides = [value if s == _BOUND else show(s) for s in (ours.left, ours.right)]
-        return _joined([sides[0], f" {ours.operator} ", sides[1]], size)
+        return joined([sides[0], f" {ours.operator} ", sides[1]])
 
-    def _bindings(self, block: Block, size: int) -> pa.Array:
+    def _bindings(self, block: Block) -> pa.StringArray:
         query, answer = block.premises.query.atom, block.premises.answer
         places = dict(zip(query.args, answer.args, strict=True))
-        parts: list[Texts | str] = [
-            _joined([f'"{asked.name}": ', self._json(found, block)], size)
+        parts = [
+            joined([f'"{asked.name}": ', self._json(found, block)])
             for asked, found in places.items()
             if isinstance(asked, Var) and "#" not in asked.name
         ]
@@ -234,120 +236,38 @@ class Renderer:
             shifted = answer.time.shifted(-query.time.offset)
             unbound = shifted.base is not None and shifted.base not in block.bound
             value = "null" if unbound else _time(shifted, block.bound)
-            parts.append(_joined([f'"{base.name}": ', value], size))
-        return pa.array(_joined(["{", *_between(parts, ", "), "}"], size), pa.string())
+            parts.append(joined([f'"{base.name}": ', value]))
+        return column(joined(["{", joined(parts, ", "), "}"]), len(block))
 
-    def _json(self, term: Term, block: Block) -> Texts | str:
+    def _json(self, term: Term, block: Block) -> Text:
         if isinstance(term, Var):
-            return self._quoted[block.bound[term]] if term in block.bound else "null"
+            bound = block.bound.get(term)
+            return "null" if bound is None else self._quoted.take(pa.array(bound))
         return json.dumps(term, ensure_ascii=False)
 
     @functools.cached_property
-    def _quoted(self) -> Texts:
+    def _quoted(self) -> pa.StringArray:
         """The constants as JSON: a bare name gets its quotes, all else is JSON as it is printed."""
-        names = pc.match_substring_regex(pa.array(self._constants, pa.string()), r"^[a-z]")
-        bare = names.to_numpy(zero_copy_only=False).astype(np.bool_)
-        return np.where(bare, '"' + self._constants + '"', self._constants)
+        bare = pc.match_substring_regex(self._constants, "^[a-z]")
+        quoted = pc.binary_join_element_wise('"', self._constants, '"', "")
+        return pc.if_else(bare, quoted, self._constants)
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """An atom in a list: where it is sorted, its text, and the moment that goes with it."""
-
-    order: Ints
-    text: Texts
-    moment: npt.NDArray[Any]
-
-
-def _in_order(entries: list[_Entry]) -> list[_Entry]:
-    """Sorted row by row, by order and then by text: an insertion of each among those before it."""
-    found = list(entries)
-    for last in range(1, len(found)):
-        for at in range(last, 0, -1):
-            left, right = found[at - 1], found[at]
-            tied = left.order == right.order
-            swap = left.order > right.order
-            if tied.any():
-                swap = swap | (tied & (left.text > right.text))
-            if not swap.any():
-                break
-            if swap.all():
-                found[at - 1], found[at] = right, left
-                continue
-            found[at - 1], found[at] = (
-                _Entry(*(np.where(swap, b, a) for a, b in pairs))
-                for pairs in (
-                    (
-                        (left.order, right.order),
-                        (left.text, right.text),
-                        (left.moment, right.moment),
-                    ),
-                    (
-                        (right.order, left.order),
-                        (right.text, left.text),
-                        (right.moment, left.moment),
-                    ),
-                )
-            )
-    return found
-
-
-def _closing(hypotheses: list[_Entry], size: int) -> tuple[Ints, Texts]:
+def _closing(hypotheses: list[Entry], size: int) -> tuple[Ints, pa.StringArray]:
     """The deadline and the hypothesis that closes then, the least text if several do."""
     deadline = np.full(size, NEVER, dtype=np.int64)
-    reason = np.full(size, None, dtype=object)
+    reason = pa.nulls(size, pa.string())
     for entry in hypotheses:
-        moment = np.asarray(entry.moment, dtype=np.int64)
-        sooner = moment < deadline
-        tied = (moment == deadline) & (moment < NEVER)
+        tied = (entry.moment == deadline) & (entry.moment < NEVER)
+        sooner = entry.moment < deadline
         if tied.any():
-            rows = np.flatnonzero(tied)
-            sooner[rows[entry.text[rows] < reason[rows]]] = True
-        deadline = np.where(sooner, moment, deadline)
-        reason = np.where(sooner, entry.text, reason)
+            sooner = sooner | (tied & less(entry.text, pc.fill_null(reason, "")))
+        deadline = np.where(sooner, entry.moment, deadline)
+        reason = chosen(sooner, entry.text, reason)
     return deadline, reason
 
 
-def _time(time: Time, bound: dict[Var, Ints]) -> Texts | str:
+def _time(time: Time, bound: dict[Var, Ints]) -> Text:
     if time.base is None or time.base not in bound:
         return str(time)
-    return (bound[time.base] + time.offset).astype(str).astype(object)
-
-
-def _between(
-    parts: Sequence[Texts | str], separator: str, *, skip_empty: bool = False
-) -> list[Texts | str]:
-    found: list[Texts | str] = []
-    for at, part in enumerate(parts):
-        if at and skip_empty and not isinstance(part, str):
-            found.append(np.where(part == "", "", separator))
-        elif at:
-            found.append(separator)
-        found.append(part)
-    return found
-
-
-def _joined(parts: list[Texts | str], size: int) -> Texts:
-    """Texts and columns of texts side by side."""
-    text: Texts | str = ""
-    for part in parts:
-        text = text + part
-    return np.full(size, text, dtype=object) if isinstance(text, str) else text
-
-
-def _lists(columns: Sequence[npt.NDArray[Any]], type_: pa.DataType, size: int) -> pa.Array:
-    """A list for each row, of what the columns have there; NEVER is null, an empty text nothing."""
-    if not columns:
-        return pa.array([[]] * size, pa.list_(type_))
-    table = np.stack(columns, axis=1)
-    keep = table != ("" if pa.types.is_string(type_) else None)
-    counts = np.broadcast_to(keep, table.shape).sum(axis=1)
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    flat = table[np.broadcast_to(keep, table.shape)]
-    values = pa.array(flat, type_) if pa.types.is_string(type_) else _or_null(flat)
-    return pa.ListArray.from_arrays(pa.array(offsets), values)
-
-
-def _or_null(numbers: Ints) -> pa.Array:
-    numbers = numbers.astype(np.int64)
-    return pa.array(numbers, pa.int64(), mask=numbers >= NEVER)
+    return numbers(bound[time.base] + time.offset)

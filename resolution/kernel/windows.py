@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from resolution.bounds import Bounds
 from resolution.kernel.columns import NEVER, Ints
+from resolution.kernel.text import Text, chosen, joined, numbers
 from resolution.premises import PremiseSet, time_comparisons
 from resolution.substitution import apply_comparison, apply_time
 from resolution.terms import Comparison, Term, Time, Var
 
 if TYPE_CHECKING:
     from resolution.kernel.render import Block
-
-Texts = npt.NDArray[np.object_]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Windows:
                 ok &= a - b <= k
         return ok
 
-    def texts(self, names: dict[Var, Term | Time] | None = None) -> list[Texts]:
+    def texts(self, names: dict[Var, Term | Time] | None = None) -> list[Text]:
         """The conditions on open times in their one writing; an empty text is none."""
         if not self.open or not self._comparisons:
             return []
@@ -95,34 +95,29 @@ class Windows:
     def _comparisons(self) -> list[Comparison]:
         return time_comparisons(self.premises.comparisons)
 
-    def _single(self, var: Var, names: dict[Var, Term | Time]) -> list[Texts]:
+    def _single(self, var: Var, names: dict[Var, Term | Time]) -> list[Text]:
         named = names.get(var, Time(var, 0))
         assert isinstance(named, Time)
         name, shift = str(named.base), named.offset
         low, high = self.earliest(Time(var, 0)), self.latest(Time(var, 0))
-        natural = self._bounds.natural.get(var, 0)
-        fixed = low == high
-        least = low.astype(object) - shift
-        most = np.where(high >= NEVER, 0, high).astype(object) - shift
-        lower = np.where(
-            fixed, f"{name} = " + least.astype(str), f"{name} >= " + least.astype(str)
-        ).astype(object)
-        upper = (f"{name} <= " + most.astype(str)).astype(object)
-        return [
-            np.where(fixed | (low > natural), lower, ""),
-            np.where(~fixed & (high < NEVER), upper, ""),
-        ]
+        fixed, bounded = low == high, high < NEVER
+        shown = fixed | (low > self._bounds.natural.get(var, 0))
+        operator = chosen(fixed, f"{name} = ", f"{name} >= ")
+        lower = joined([operator, numbers(low - shift)])
+        upper = joined([f"{name} <= ", numbers(np.where(bounded, high, 0) - shift)])
+        return [chosen(shown, lower, ""), chosen(~fixed & bounded, upper, "")]
 
-    def _several(self, names: dict[Var, Term | Time]) -> list[Texts]:
+    def _several(self, names: dict[Var, Term | Time]) -> list[Text]:
         """Which bounds are needed depends on the bound times alone: asked once for each of them."""
         rows = np.stack([np.zeros(self.size, dtype=np.int64), *self.times.values()])
         distinct, which = np.unique(rows, axis=1, return_inverse=True)
         lists = [self._written(column[1:], names) for column in distinct.T.tolist()]
         width = max(map(len, lists), default=0)
-        table = np.full((len(lists), width), "", dtype=object)
-        for row, texts in zip(table, lists, strict=True):
-            row[: len(texts)] = texts
-        return [column[which.ravel()] for column in table.T]
+        at = pa.array(which.ravel())
+        return [
+            pa.array([texts[n] if n < len(texts) else "" for texts in lists]).take(at)
+            for n in range(width)
+        ]
 
     def _written(self, values: list[int], names: dict[Var, Term | Time]) -> list[str]:
         by: dict[Var, Term | Time] = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from resolution.kernel.columns import Ints
 
@@ -26,10 +27,8 @@ class Witnesses:
     """The least arrival of the facts of the same place up to here."""
 
     @classmethod
-    def of(
-        cls, place: Ints, places: int, texts: npt.NDArray[np.object_], arrival: Ints
-    ) -> Witnesses:
-        by_text = np.argsort(texts, kind="stable")
+    def of(cls, place: Ints, places: int, texts: pa.StringArray, arrival: Ints) -> Witnesses:
+        by_text = pc.sort_indices(texts).to_numpy().astype(np.int64)
         order = by_text[np.argsort(place[by_text], kind="stable")]
         starts = np.searchsorted(place[order], np.arange(places + 1))
         # Each place counts from below the one before it, so that one pass keeps them apart.
