@@ -114,6 +114,8 @@ class Run:
         self._writer = Writer(self.conninfo)
         self._turn = threading.Lock()  # of the batch, or of the clock between batches
         self._busy = False
+        self._batch_number = self._committed = -1
+        self._done = threading.Condition()
         self._shipped = Shipped.of(self.spark.sparkContext, self.program, self.routing)
         lengths = [q.blocks.length for q in self.routing.queries if q.blocks is not None]
         self._ticks = Ticks(self.checkpoint.clock, min(lengths, default=0) // 2)
@@ -132,17 +134,32 @@ class Run:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=self.options.trigger).start()
 
-    def finish(self) -> None:
+    def finish(self) -> int | None:
         """At the end of `--once`: the last arrival, or what was given, is complete."""
         until = self.options.until
         tau = until if until is not None else self.clock.latest
         if tau is not None:
             self._writer.complete(self.number, tau)
             self.clock.complete = tau
+        return tau
+
+    def let_batch_end(self) -> None:
+        """Wait for the batch at hand, if there is one, so that it need not be read again."""
+        with self._turn:
+            batch = self._batch_number if self._busy else None
+        if batch is not None:
+            with self._done:
+                self._done.wait_for(lambda: self._committed >= batch, timeout=_PATIENCE)
 
     def close(self) -> None:
         self.spark.streams.removeListener(self._listener)
         self._writer.close()
+
+    def committed(self, batch: int) -> None:
+        """Spark has a batch behind it."""
+        with self._done:
+            self._committed = batch
+            self._done.notify_all()
 
     def idle_at(self, milliseconds: float) -> None:
         """Spark looked after then and found nothing new: closing needs no batch."""
@@ -173,7 +190,7 @@ class Run:
 
     def _batch(self, groups: DataFrame, number: int) -> None:
         with self._turn:
-            self._busy = True
+            self._busy, self._batch_number = True, number
         try:
             self._run_batch(groups, number)
         finally:
@@ -226,6 +243,10 @@ class Run:
         return counts.get("late", 0), counts.get("rejected", 0)
 
 
+_PATIENCE = 300.0
+"""Seconds that a batch may take to end when the run is told to."""
+
+
 class DroppedRows(WhilstError):
     """Spark threw rows away behind its watermark: answers may be missing."""
 
@@ -251,6 +272,7 @@ class _Listener(StreamingQueryListener):
                 f"Spark dropped {dropped} rows behind its watermark in batch {progress.batchId}: "
                 "this is a defect of whilst; start anew with --fresh, and tell us"
             )
+        self._run.committed(progress.batchId)
         self._run.watch(
             Progress(
                 progress.batchId,

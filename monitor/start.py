@@ -1,91 +1,47 @@
-"""Putting a run together: program, checkpoint, store and Spark."""
+"""Putting a run together: program, checkpoint, store and Spark; and seeing it to its end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import psycopg
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from monitor.checkpoint import open_checkpoint
 from monitor.clock import Clock
-from monitor.programs import read_program
+from monitor.display import Totals, display, log, log_to_stderr
+from monitor.metrics import Metrics
 from monitor.run import Happening, Options, Run
-from monitor.sources import Files, Topic, parse_source
+from monitor.sources import Files, Topic
 from monitor.spark_session import session
+from monitor.store_info import known_to_store, program_info
+from monitor.topics import require_log_append_time
+from resolution.errors import WhilstError
 from resolution.premises import PremiseSet, premise_sets
-from resolution.program import Program, compile_program
+from resolution.program import Program
 from resolution.routing import Routing
-from resolution.terms import Var
-from storage.programs import ProgramInfo, QueryInfo, StreamInfo, VariableInfo, end_run, register_run
+from storage.errors import StoreError
+from storage.programs import end_run, register_run
 from storage.store import Store, home_folder, open_store
 
 
-def program_info(
-    name: str, text: str, program: Program, sets: list[tuple[PremiseSet, ...]]
-) -> ProgramInfo:
-    """What the store keeps of a program."""
-    queries = tuple(
-        QueryInfo(query.name, str(query.atom), tuple(_variables(program, found)))
-        for query, found in zip(program.queries, sets, strict=True)
-    )
-    streams = tuple(
-        StreamInfo(
-            stream,
-            tuple((f.name, f.type) for f in fields),
-            program.delays.bounds[stream][(None,) * len(fields)],
-            program.delays.largest(stream),
-        )
-        for stream, fields in program.streams.items()
-    )
-    return ProgramInfo(name, text, program.unit, queries, streams)
-
-
-def _variables(program: Program, sets: tuple[PremiseSet, ...]) -> list[VariableInfo]:
-    if not sets:
-        return []
-    query = sets[0].query.atom
-    found: dict[str, VariableInfo] = {}
-    for place, term in enumerate(query.args):
-        if isinstance(term, Var) and "#" not in term.name:
-            numeric = all(_numeric(program, premises, place) for premises in sets)
-            found[term.name] = VariableInfo(term.name, "number" if numeric else "text")
-    base = query.time.base if query.time is not None else None
-    if base is not None and "#" not in base.name:
-        found[base.name] = VariableInfo(base.name, "time")
-    return list(found.values())
-
-
-def _numeric(program: Program, premises: PremiseSet, place: int) -> bool:
-    """Whether a value of the answer can be a number only."""
-    term = premises.answer.args[place]
-    if not isinstance(term, Var):
-        return not isinstance(term, str)
-    return any(
-        program.streams[atom.predicate][at].type in ("int", "float")
-        for atom in premises.atoms
-        for at, arg in enumerate(atom.args)
-        if arg == term
-    )
-
-
-def known_to_store(conninfo: str, run: int) -> tuple[int | None, int | None]:
-    """The last complete time point and the latest arrival of a run, as the store has them."""
-    with psycopg.connect(conninfo) as db:
-        row: Any = db.execute(
-            "select complete_tau, (select max(latest_arrival) from batches b where b.run = r.id) "
-            "from runs r where id = %s",
-            (run,),
-        ).fetchone()
-    return row
+class RunFailed(WhilstError):
+    """A run that cannot go on, in one line, and where to read more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A program file, ready to run."""
+    """A program, ready to run."""
 
     name: str
     program: Program
@@ -96,6 +52,21 @@ class Loaded:
     def of(cls, name: str, program: Program) -> Loaded:
         sets = [premise_sets(program, query) for query in program.queries]
         return cls(name, program, sets, Routing.of(sets, program.delays))
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What `whilst run` was told, beside how to run."""
+
+    sources: list[Files | Topic]
+    options: Options
+    store: str | None = None
+    master: str = "local[*]"
+    partitions: int | None = None
+    fresh: bool = False
+    metrics: tuple[str, int] | None = None
+    json_logs: bool = False
+    spark: dict[str, str] = field(default_factory=dict)
 
 
 def make_run(
@@ -135,32 +106,150 @@ def make_run(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    program: Path
-    source: list[str]
-    once: bool = False
-    until: int | None = None
-    store: str | None = None
-    master: str = "local[*]"
-    fresh: bool = False
+def run_program(loaded: Loaded, settings: Settings) -> str:
+    """Run a program until its log is read, or until it is told to end. What came of it, in a line.
 
-
-def main(settings: Settings) -> None:
-    program = compile_program(*read_program(settings.program))
-    loaded = Loaded.of(settings.program.stem, program)
-    sources = [parse_source(text) for text in settings.source]
+    Raises RunFailed, and whatever else says why it cannot even begin.
+    """
+    log_to_stderr(settings.json_logs)
+    topics = [source for source in settings.sources if isinstance(source, Topic)]
+    if settings.options.arrival_field is None:
+        for topic in topics:
+            require_log_append_time(topic)
     home = home_folder().absolute()
-    options = Options(once=settings.once, until=settings.until)
-    with open_store(settings.store, home) as store:
-        spark = session(
-            settings.master,
-            kafka=any(isinstance(s, Topic) for s in sources),
-            log_file=home / "logs" / "spark.log",
+    conf = dict(settings.spark)
+    if settings.partitions:
+        conf["spark.sql.shuffle.partitions"] = str(settings.partitions)
+    log_file = home / "logs" / "spark.log"
+    with open_store(settings.store, home) as store, _told_to_end() as ended:
+        spark = session(settings.master, kafka=bool(topics), log_file=log_file, conf=conf)
+        totals = Totals()
+        watchers: list[Callable[[Happening], None]] = [totals.add]
+        run = make_run(
+            spark,
+            store,
+            home,
+            loaded,
+            settings.sources,
+            settings.options,
+            fresh=settings.fresh,
+            watch=lambda what: [watcher(what) for watcher in watchers] and None,
         )
-        run = make_run(spark, store, home, loaded, sources, options, fresh=settings.fresh)
-        run.start().awaitTermination()
-        run.finish()
-        run.close()
-        with store.engine("owner") as engine:
-            end_run(engine, run.number)
+        metrics = Metrics(run.clock)
+        watchers.append(metrics.happened)
+        if settings.metrics is not None:
+            host, port = settings.metrics
+            log.info(f"metrics at http://{host}:{metrics.serve(host, port)}/metrics")
+        counts = Counts(store.url("reader"), run.number)
+        error: str | None = "it was killed"
+        try:
+            _watched(run, ended, totals, counts, metrics, settings)
+            error = None
+        except (RunFailed, StoreError, WhilstError) as failed:
+            error = str(failed)
+            raise
+        except PySparkException as failed:
+            error = _in_a_line(failed)
+            log_file.parent.mkdir(parents=True, exist_ok=True)
+            with log_file.open("a") as file:
+                file.write(f"{failed}\n")
+            raise RunFailed(f"the stream failed: {error} (all of it in {log_file})") from None
+        finally:
+            run.close()
+            with store.engine("owner") as engine:
+                end_run(engine, run.number, error)
+        told = totals.text(counts.read())
+    spark.stop()
+    return told
+
+
+def _watched(
+    run: Run,
+    ended: threading.Event,
+    totals: Totals,
+    counts: Counts,
+    metrics: Metrics,
+    settings: Settings,
+) -> None:
+    shown = display(settings.options.once, settings.json_logs)
+    query = run.start()
+    try:
+        while not _over(query):
+            if run.failure is not None:
+                raise run.failure
+            if ended.is_set():
+                run.let_batch_end()
+                break
+            answers = counts.read()
+            metrics.answers(answers)
+            shown.show(totals, answers, _tasks(run.spark))
+        else:
+            if settings.options.once:
+                totals.tau = run.finish()
+    finally:
+        query.stop()
+        shown.close()
+
+
+def _over(query: StreamingQuery) -> bool:
+    """Waits a little; whether the stream is over. Raises what it failed with."""
+    return bool(query.awaitTermination(0.25))
+
+
+def _tasks(spark: SparkSession) -> tuple[int, int] | None:
+    """How many tasks of the batch at hand are done, of how many."""
+    tracker = spark.sparkContext.statusTracker()
+    stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+    known = [stage for stage in stages if stage is not None]
+    if not known:
+        return None
+    return sum(s.numCompletedTasks for s in known), sum(s.numTasks for s in known)
+
+
+@dataclass
+class Counts:
+    """The answers of a run by status, as the store has them."""
+
+    conninfo: str
+    run: int
+    _db: psycopg.Connection[Any] | None = None
+
+    def read(self) -> dict[str, int]:
+        try:
+            if self._db is None or self._db.closed:
+                self._db = psycopg.connect(self.conninfo, autocommit=True)
+            row: Any = self._db.execute(
+                "select coalesce(sum(pending), 0), coalesce(sum(confirmed), 0), "
+                "coalesce(sum(refuted), 0) from counts where run = %s",
+                (self.run,),
+            ).fetchone()
+        except psycopg.Error:  # the batches will notice, and say so
+            return {}
+        return dict(zip(("pending", "confirmed", "refuted"), map(int, row), strict=True))
+
+
+@contextmanager
+def _told_to_end() -> Iterator[threading.Event]:
+    """Set by Ctrl-C and SIGTERM: the batch at hand is finished first."""
+    ended = threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if ended.is_set():
+            raise KeyboardInterrupt  # asked twice: at once
+        ended.set()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield ended
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _in_a_line(error: PySparkException) -> str:
+    """The innermost cause that a failed stream names."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    causes = [line for line in lines if re.match(r"(\w+\.)*\w*(Error|Exception|Violation)\b", line)]
+    plain = [c for c in causes if "PythonException" not in c and "StreamingQuery" not in c]
+    found = (plain or lines or ["no reason given"])[-1 if plain else 0]
+    return found[:300]
