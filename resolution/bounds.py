@@ -177,8 +177,8 @@ class Bounds:
         k = self._at_most(x, y)
         if k == _INFINITE:
             return False
-        if x is None and y in self.natural and -k <= self.natural[y]:
-            return False
+        if x is None and any(-k <= n - self._at_most(v, y) for v, n in self.natural.items()):
+            return False  # y is not below v plus something, and v not below n
         return not any(
             self._at_most(x, z) + self._at_most(z, y) <= k for z in heads if z not in (x, y)
         )

@@ -78,11 +78,13 @@ class Incremental:
     def step(self, tau: int, slice_: Mapping[Atom, int]) -> Change:
         """Goes on to τ, at which the facts of the slice arrive."""
         self._arrived.update(slice_)
-        new = [t for t in self._local_mgus(slice_, tau) if t.possible(tau, self._delays)]
+        new = list(self._local_mgus(slice_, tau))
         vanished = self._end(tau, slice_)
         fresh: dict[str, _Entry] = {}
         for triple in new:
-            vanished.extend(self._add(triple, fresh))
+            deadline = triple.deadline(self._delays)
+            if triple.bounds.satisfiable and (deadline is None or tau < deadline):
+                vanished.extend(self._add(triple, deadline, fresh))
         appeared = {
             identity: first_evidence(entry.variants.values(), self._arrived)
             for identity, entry in fresh.items()
@@ -157,7 +159,9 @@ class Incremental:
 
     # --- the set ---------------------------------------------------------------------------------
 
-    def _add(self, triple: Triple, fresh: dict[str, _Entry]) -> Iterator[Triple]:
+    def _add(
+        self, triple: Triple, deadline: int | None, fresh: dict[str, _Entry]
+    ) -> Iterator[Triple]:
         """Takes a triple in; what was shown and is not minimal beside it is returned."""
         identity = triple.identity
         entry = self._entries.get(identity)
@@ -170,7 +174,6 @@ class Incremental:
         self._by_answer.file(triple.answer, identity, entry)
         for hypothesis in triple.hypotheses:
             self._awaiting.file(hypothesis, identity, entry)
-        deadline = triple.deadline(self._delays)
         if deadline is not None:
             heapq.heappush(self._deadlines, (deadline, identity))
         for other in rivals:

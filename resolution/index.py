@@ -56,6 +56,8 @@ class Index(Generic[Item]):
         """What is filed under atoms that may be instances of this one."""
         pattern = _pattern(atom)
         mask = _mask(pattern)
+        if all(mask):
+            return self._filed.get(mask, {}).get(pattern, {})
         if mask not in self._projected:
             self._projected[mask] = self._projection(mask)
         return self._projected[mask].get(pattern, {})

@@ -167,15 +167,15 @@ class _Lines:
         return self._known[key]
 
     def _made(self, triple: Triple, query: int) -> _Line:
-        from resolution.triples import by_time
+        from resolution.triples import texts
 
         deadline = triple.deadline(self._delays)
         shown: dict[str, object] = {
             "query": triple.premises.query.name,
             "answer": str(triple.answer),
             "status": "confirmed" if triple.confirmed else "pending",
-            "evidence": [str(atom) for atom in by_time(triple.evidence)],
-            "hypotheses": [str(atom) for atom in by_time(triple.hypotheses)],
+            "evidence": texts(triple.evidence),
+            "hypotheses": texts(triple.hypotheses),
             "conditions": [str(condition) for condition in triple.conditions],
             "deadline": deadline,
         }
@@ -183,8 +183,8 @@ class _Lines:
         assert time is not None
         known = time.base is None
         order = query, not triple.confirmed, not known, time.offset if known else 0
-        texts = shown["answer"], shown["hypotheses"], shown["conditions"]
-        return _Line((*order, *texts), shown, json.dumps(shown, ensure_ascii=False)[1:])
+        then = shown["answer"], shown["hypotheses"], shown["conditions"]
+        return _Line((*order, *then), shown, json.dumps(shown, ensure_ascii=False)[1:])
 
 
 def _print_json(tau: int, lines: list[_Line]) -> None:

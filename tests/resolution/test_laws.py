@@ -327,8 +327,8 @@ def _one_evidence_is_enough(patch: pytest.MonkeyPatch) -> None:
     """The evidence that is shown first is the only one that is carried on."""
     add = Incremental._add
 
-    def once(self: Incremental, triple: Triple, fresh: dict[str, Any]) -> list[Triple]:
-        return [] if triple.identity in self._entries else list(add(self, triple, fresh))
+    def once(self: Incremental, triple: Triple, *rest: Any) -> list[Triple]:
+        return [] if triple.identity in self._entries else list(add(self, triple, *rest))
 
     patch.setattr(Incremental, "_add", once)
 
