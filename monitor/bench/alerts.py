@@ -28,8 +28,9 @@ from storage.store import open_store
 _SECRET = "WHILST_BENCH_SECRET"
 
 
-def figures(burst: int = 100_000, steady: int = 10_000) -> Iterator[dict[str, Any]]:
+def figures(scale: float = 1.0) -> Iterator[dict[str, Any]]:
     """One figure after another, as `whilst bench` prints them."""
+    burst, steady = int(100_000 * scale), int(10_000 * scale)
     os.environ[_SECRET] = "whsec_" + "A" * 43 + "="
     context = mp.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder, open_store(home=Path(folder)) as store:
