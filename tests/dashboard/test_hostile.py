@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from playwright.sync_api import Page, expect
 
+from resolution.terms import show as printed
 from storage.store import open_store
 from tests.dashboard.loader import Loader
 from tests.dashboard.serving import serving
@@ -90,9 +91,7 @@ def test_text_is_shown_as_it_is(view: View, hostile: str) -> None:
     page = view(f"{hostile}/pending?query=Both")
     expect(page.locator("tr.opens")).to_have_count(len(STRINGS))
     shown = page.locator("tr.opens a").evaluate_all("all => all.map(a => a.textContent)")
-    assert sorted(shown) == sorted(
-        f"Both({json.dumps(text, ensure_ascii=False)}, 5)" for text in STRINGS
-    )
+    assert sorted(shown) == sorted(f"Both({printed(text)}, 5)" for text in STRINGS)
     nothing_ran(page)
 
 
