@@ -11,7 +11,7 @@ in `live.js`, reads a string as HTML or Markdown. An element is a list,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
@@ -48,15 +48,17 @@ def unseen(title: str) -> Node:
     return h("h1", title, class_="unseen")
 
 
-def link(page: str, text: Node, *, class_: str | None = None, **query: object) -> Node:
+def link(
+    page: str, text: Node, query: Mapping[str, object] | None = None, class_: str | None = None
+) -> Node:
     """A link to a page of ours, followed without loading everything anew."""
-    known = {name: str(value) for name, value in query.items() if value is not None}
+    known = {name: str(value) for name, value in (query or {}).items() if value is not None}
     href = f"{page}?{urlencode(known)}" if known else page
     return h("a", text, href=href, class_=class_)
 
 
 def answer_link(run: int, answer_id: object, text: Node) -> Node:
-    return link("answer", text, class_="answer", run=run, id=answer_id)
+    return link("answer", text, {"run": run, "id": answer_id}, "answer")
 
 
 def count(number: float | None) -> str:

@@ -36,16 +36,16 @@ def pager(page: str, earlier: str | None, later: str | None, *, away: bool) -> N
         return None
     kept = {k: v for k, v in st.query_params.items() if k not in ("after", "before")}
 
-    def go(text: str, there: bool, **where: str | None) -> Node:
+    def go(text: str, there: bool, where: dict[str, str | None]) -> Node:
         if not there:
             return h("span", text, class_="go", aria_disabled="true")
-        return link(page, text, class_="go", **kept, **where)
+        return link(page, text, kept | where, "go")
 
     return h(
         "nav",
-        go("First", away),
-        go("Previous", earlier is not None, before=earlier),
-        go("Next", later is not None, after=later),
+        go("First", away, {}),
+        go("Previous", earlier is not None, {"before": earlier}),
+        go("Next", later is not None, {"after": later}),
         class_="pager",
         aria_label="Pages",
     )

@@ -108,7 +108,7 @@ def _card(run: Run, one: QueryNow, name: dict[str, str]) -> Node:
     def number(page: str, value: int, text: str, hint: str) -> Node:
         return bag(
             f"number {page}",
-            link(page, count(value), query=one.query, **name),
+            link(page, count(value), {"query": one.query} | name),
             h("span", text, title=hint),
         )
 

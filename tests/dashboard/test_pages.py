@@ -140,6 +140,18 @@ def test_an_update_keeps_scroll_elements_and_what_is_typed(
     expect(page.get_by_label("Text in the answer")).to_have_value("ma")
 
 
+def test_a_page_of_a_filtered_list_keeps_its_filters(view: View, site: str) -> None:
+    page = view(f"{site}/refuted?text=malf&class_=x&page=y")
+    page.get_by_role("link", name="Next").click()
+    expect(page.get_by_role("link", name="First")).to_be_visible()
+    expect(page.get_by_label("Text in the answer")).to_have_value("malf")
+    assert "text=malf" in page.url
+    page.get_by_label("Text in the answer").fill("wt")
+    page.get_by_label("Text in the answer").press("Enter")
+    expect(page.get_by_role("link", name="First")).to_have_count(0)
+    assert "after=" not in page.url
+
+
 def test_a_row_opens_its_answer_and_back_returns_to_the_view(view: View, site: str) -> None:
     page = view(f"{site}/pending?text=malf")
     row = page.locator("tr.opens").nth(2)
