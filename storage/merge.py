@@ -66,7 +66,9 @@ with staged as materialized (
 touched as (
     select answer_id from staged
     union
-    select answer_id from {{triples}} where live and deadline <= %(tau)s
+    -- What was over before is not live; the bound spares a look at what vacuum has yet to clear.
+    select answer_id from {{triples}}
+    where live and deadline > %(before)s and deadline <= %(tau)s
 ),
 stored as materialized (
     select t.* from touched

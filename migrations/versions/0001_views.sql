@@ -133,7 +133,7 @@ from lives
 where start_tau > covered_to
 union all
 select run, answer_id, id, 'refuted', decided_at, changed_at, jsonb_array_length(hypotheses)
-from triples
+from lives
 where shown and status = 'refuted';
 comment on view history is
     'The life of each answer of every run; one that was over and came back was refuted meanwhile.';
