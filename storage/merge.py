@@ -70,7 +70,7 @@ touched as (
     select answer_id from {{triples}}
     where live and deadline > %(before)s and deadline <= %(tau)s
 ),
-stored as materialized (
+stored as (
     select t.* from touched
     cross join lateral (
         select ctid as place, id, answer_id, query, start_tau, end_tau, deadline, reason,
@@ -101,7 +101,7 @@ weighed as (
            deadline is not null and (end_tau is null or deadline <= end_tau) as closed
     from both_of
 ),
-judged as materialized (
+judged as (
     select answer_id, query, staged_at, stored_at, there, deadline, reason, left_at, start_tau,
            closed, was_live, was_shown, was_status, was_since, was_decided_at, confirmed,
            possible and not bool_or(confirmed) over answer as live,
