@@ -76,17 +76,15 @@ def _readings(size: int, chance: np.random.Generator):  # type: ignore[no-untype
     return ["Temp"], [none, device, level], [_names("wt", turbines), ["normal", "high"]], time
 
 
-def _logins(window: int):  # type: ignore[no-untyped-def]
-    def make(size: int, chance: np.random.Generator):  # type: ignore[no-untyped-def]
-        """Users who log in about four times a window, three of four times in vain."""
-        users = max(1, size // 40)
-        user = np.repeat(np.arange(users), 40)
-        time = np.sort(chance.integers(0, 10 * window, (users, 40)), axis=1).ravel()
-        result = (chance.random(len(user)) < 0.25).astype(np.int64)
-        none = np.zeros(len(time), np.int64)
-        return ["Login"], [none, user, result], [_names("u", users), ["fail", "success"]], time
-
-    return make
+def _logins(size: int, chance: np.random.Generator):  # type: ignore[no-untyped-def]
+    """Users who log in 40 times in ten hours, in bursts, three of four times in vain."""
+    users = max(1, size // 40)
+    user = np.repeat(np.arange(users), 40)
+    burst = np.repeat(chance.integers(0, 32_400, (users, 8)), 5, axis=1)
+    time = np.sort(burst + chance.integers(0, 300, (users, 40)), axis=1).ravel()
+    result = (chance.random(len(user)) < 0.25).astype(np.int64)
+    none = np.zeros(len(time), np.int64)
+    return ["Login"], [none, user, result], [_names("u", users), ["fail", "success"]], time
 
 
 def _pairs(size: int, chance: np.random.Generator):  # type: ignore[no-untyped-def]
@@ -162,7 +160,7 @@ TASKS = (
             f"login window {window}",
             "stream Login(user, result) delay 5.\nBrute(U, T2) <- Login(U, fail, T1), "
             f"Login(U, success, T2), T1 < T2, T2 <= T1+{window}.\nquery Brute(U, T).",
-            _logins(window),
+            _logins,
             5,
             "select count(*) from (select distinct s.a0, s.time from facts s join facts f "
             "on f.a0 = s.a0 and f.time < s.time "

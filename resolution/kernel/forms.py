@@ -18,10 +18,19 @@ from resolution.bounds import decide
 from resolution.delays import Delays
 from resolution.kernel.columns import NEVER, Bools, Columns, Ints
 from resolution.kernel.patterns import delays_of
-from resolution.kernel.relations import Relation, first_arrival, holds, join, matching, numbered
+from resolution.kernel.ranges import Minima, least_text
+from resolution.kernel.relations import (
+    Relation,
+    between,
+    first_arrival,
+    holds,
+    join,
+    matching,
+    numbered,
+)
 from resolution.kernel.windows import Windows
 from resolution.premises import PremiseSet
-from resolution.substitution import variables
+from resolution.substitution import apart, unify, variables
 from resolution.terms import Atom, Comparison, Term, Time, Var
 
 
@@ -93,9 +102,12 @@ def candidates(premises: PremiseSet, columns: Columns, delays: Delays) -> Iterat
     """Every form of a premise set that some facts have."""
     facts = [matching(atom, premises.comparisons, columns) for atom in premises.atoms]
     for bound in bindable(premises.atoms):
-        rows = _rows(premises, bound, facts, columns)
+        chosen = witnesses(premises, bound)
+        times = {_own_time(premises.atoms[n]) for n in chosen}
+        rows = _rows(premises, bound - times, facts, columns, chosen)
         if rows is not None and len(rows):
-            yield from _stages(premises, bound, rows, facts, columns, delays)
+            found = {n: Witness.of(premises, n, rows, facts[n]) for n in chosen}
+            yield from _stages(premises, bound, rows, facts, columns, delays, found)
 
 
 def bindable(atoms: tuple[Atom, ...]) -> list[frozenset[Var]]:
@@ -107,11 +119,104 @@ def bindable(atoms: tuple[Atom, ...]) -> list[frozenset[Var]]:
     return sorted(found, key=lambda s: (len(s), sorted(s)))
 
 
+def witnesses(premises: PremiseSet, bound: frozenset[Var]) -> list[int]:
+    """Atoms of which a form needs one fact, whichever: their time is seen nowhere else.
+
+    That is so where all the times it is compared with are bound by other atoms, and no fact can
+    stand for it and for another. Rows are then not multiplied by the facts in its window.
+    """
+    atoms = premises.atoms
+    found: list[int] = []
+    for number, atom in enumerate(atoms):
+        time = _own_time(atom)
+        others = [a for n, a in enumerate(atoms) if n != number]
+        if time is None or time not in bound or time in variables(premises.answer, *others):
+            continue
+        linked = set().union(*(variables(c) for c in premises.comparisons if time in variables(c)))
+        open_times = {_own_time(atoms[n]) for n in found} | {time}
+        rest = bound - open_times
+        inside = [variables(a) for n, a in enumerate(atoms) if n not in (*found, number)]
+        inside = [own for own in inside if own <= rest]
+        if (
+            (linked | variables(atom)) - {time} <= rest
+            and _bound_without(variables(atom), rest, inside)
+            and all(unify(atom, apart(a, rest), {}) is None for a in others)
+        ):
+            found.append(number)
+    return found
+
+
+def _bound_without(own: set[Var], rest: frozenset[Var], others: list[set[Var]]) -> bool:
+    """Whether other atoms that bind what an atom does not bind the rest in any case."""
+    foreign = rest - own
+    return (
+        bool(foreign)
+        and rest <= set().union(*others)
+        and not any(
+            foreign <= set().union(*(other for other in others if var not in other))
+            for var in own & rest
+        )
+    )
+
+
+def _own_time(atom: Atom) -> Var | None:
+    return atom.time.base if atom.time is not None else None
+
+
+@dataclass(frozen=True)
+class Witness:
+    """For each row the range of facts that would do for an atom, in order of key and time."""
+
+    facts: Relation
+    time: Var
+    low: Ints
+    high: Ints
+    minima: Minima
+
+    @classmethod
+    def of(cls, premises: PremiseSet, number: int, rows: Relation, facts: Relation) -> Witness:
+        time = _own_time(premises.atoms[number])
+        assert time is not None
+        shared = [var for var in facts.bound if var in rows.bound]
+        wanted, known = numbered(
+            [rows.group, *(rows.bound[v] for v in shared)],
+            [facts.group, *(facts.bound[v] for v in shared)],
+        )
+        order = np.lexsort((facts.bound[time], known))
+        facts = facts.take(order)
+        windows = Windows(premises, _times(premises, rows.bound), len(rows))
+        at = Time(time, 0)
+        low, high = between(
+            known[order], facts.bound[time], wanted, windows.earliest(at), windows.latest(at)
+        )
+        minima = Minima(facts.arrival, int((high - low).max(initial=1)))
+        return cls(facts, time, low, high, minima)
+
+    def first_arrival(self) -> Ints:
+        return self.minima.least(self.low, self.high)
+
+    def shown(self, rows: Ints, tau: Ints, atom: Atom) -> tuple[Ints, Ints]:
+        """The time and the arrival of the fact that reads least of those that were there at τ."""
+        assert atom.time is not None
+        moments = self.facts.bound[self.time]
+        stands = moments + atom.time.offset
+        at = least_text(self.minima, stands, self.low[rows], self.high[rows], tau)
+        return moments[at], self.facts.arrival[at]
+
+
 def _rows(
-    premises: PremiseSet, bound: frozenset[Var], facts: list[Relation], columns: Columns
+    premises: PremiseSet,
+    bound: frozenset[Var],
+    facts: list[Relation],
+    columns: Columns,
+    witnesses: list[int],
 ) -> Relation | None:
     """The rows that bind these variables by facts: by every least choice of atoms that has them."""
-    inside = [n for n, atom in enumerate(premises.atoms) if variables(atom) <= bound]
+    inside = [
+        n
+        for n, atom in enumerate(premises.atoms)
+        if variables(atom) <= bound and n not in witnesses
+    ]
     tables = [
         table
         for cover in covers(bound, {n: variables(premises.atoms[n]) for n in inside})
@@ -172,9 +277,15 @@ def _stages(
     facts: list[Relation],
     columns: Columns,
     delays: Delays,
+    witnesses: dict[int, Witness],
 ) -> Iterator[Candidates]:
     ground = [n for n, atom in enumerate(premises.atoms) if variables(atom) <= bound]
-    arrived = {n: first_arrival(rows, premises.atoms[n], facts[n]) for n in ground}
+    arrived = {
+        n: witnesses[n].first_arrival()
+        if n in witnesses
+        else first_arrival(rows, premises.atoms[n], facts[n])
+        for n in ground
+    }
     windows = Windows(premises, _times(premises, rows.bound), len(rows))
     closes = {
         n: _closes(atom, windows, rows, columns, delays) for n, atom in enumerate(premises.atoms)
@@ -192,8 +303,13 @@ def _stages(
             if set().union(*(variables(premises.atoms[n]) for n in evidence)) != bound:
                 continue
             chosen = np.flatnonzero(leads & (code == mask))
-            yield from _distinct(premises, bound, evidence, rows.take(chosen), {
-                "arrived": {n: column[chosen] for n, column in arrived.items()},
+            some = rows.take(chosen)
+            moments = {n: column[chosen] for n, column in arrived.items()}
+            for n, witness in witnesses.items():
+                time, arrival = witness.shown(chosen, start[chosen], premises.atoms[n])
+                some.bound[witness.time], moments[n] = time, arrival
+            yield from _distinct(premises, bound, evidence, some, {
+                "arrived": moments,
                 "closes": {n: column[chosen] for n, column in closes.items()},
             }, start[chosen], columns)  # fmt: skip
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from resolution.bounds import Bounds
 from resolution.kernel.columns import NEVER, Bools, Columns, Facts, Ints
+from resolution.kernel.ranges import place
 from resolution.substitution import variables
 from resolution.terms import Atom, Comparison, Time, Var
 
@@ -87,14 +88,19 @@ def join(left: Relation, right: Relation, time: Var | None, bounds: Bounds) -> R
     moments = right.bound[time] if time is not None else np.zeros(len(right), dtype=np.int64)
     low, high = _range(left, None if time in shared else time, bounds)
     order = np.lexsort((moments, other))
-    start = _search(other[order], moments[order], keys, low, "left")
-    stop = np.maximum(start, _search(other[order], moments[order], keys, high, "right"))
-    ours, theirs = expand(start, stop)
+    ours, theirs = expand(*between(other[order], moments[order], keys, low, high))
     theirs = order[theirs]
     bound = {var: column[ours] for var, column in left.bound.items()}
     bound.update((var, right.bound[var][theirs]) for var in right.bound if var not in bound)
     arrival = np.maximum(left.arrival[ours], right.arrival[theirs])
     return Relation(left.group[ours], bound, arrival)
+
+
+def between(keys: Ints, moments: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints]:
+    """Where in rows sorted by key and moment those of a key from low to high begin and end."""
+    first, past = np.searchsorted(keys, key, "left"), np.searchsorted(keys, key, "right")
+    start = place(moments, first, past, low)
+    return start, place(moments, start, past, high + 1)
 
 
 def _range(left: Relation, time: Var | None, bounds: Bounds) -> tuple[Ints, Ints]:
@@ -108,24 +114,6 @@ def _range(left: Relation, time: Var | None, bounds: Bounds) -> tuple[Ints, Ints
             elif y == time and x in left.bound:
                 low = np.maximum(low, left.bound[x] - k)
     return low, high
-
-
-def _search(keys: Ints, moments: Ints, key: Ints, moment: Ints, side: str) -> Ints:
-    """Where (key, moment) stands in rows sorted by both: by key first, then by halving."""
-    low = np.searchsorted(keys, key, "left")
-    high = np.searchsorted(keys, key, "right")
-    if not len(keys):
-        return low
-    while (low < high).any():
-        middle = (low + high) // 2
-        at = moments[np.minimum(middle, len(moments) - 1)]
-        right = at < moment if side == "left" else at <= moment
-        right &= low < high
-        low, high = (
-            np.where(right, middle + 1, low),
-            np.where(right, high, np.minimum(middle, high)),
-        )
-    return low
 
 
 def expand(start: Ints, stop: Ints) -> tuple[Ints, Ints]:
