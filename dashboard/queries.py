@@ -6,6 +6,7 @@ thousandth page costs what the first one does.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from datetime import datetime
@@ -175,12 +176,22 @@ where t.run = %(run)s and t.live
 
 
 def _filtered(wanted: Filter) -> tuple[str, dict[str, Any]]:
-    clauses, values = "", {}
+    clauses = ""
+    values: dict[str, Any] = {}
     if wanted.query:
         clauses += " and t.query = %(query)s"
         values["query"] = wanted.query
     if wanted.bindings:
-        clauses += " and t.bindings @> %(bindings)s::jsonb"
+        # The store has an index for the text of a variable, of the triple shown for an answer.
+        found = ""
+        for number, (name, value) in enumerate(json.loads(wanted.bindings).items()):
+            found += f" and s.bindings ->> %(name{number})s::text = %(value{number})s"
+            values[f"name{number}"] = name
+            values[f"value{number}"] = value if isinstance(value, str) else json.dumps(value)
+        clauses += (
+            " and t.answer_id in (select s.answer_id from triples s where s.run = %(run)s "
+            f"and s.shown{found}) and t.bindings @> %(bindings)s::jsonb"
+        )
         values["bindings"] = wanted.bindings
     if wanted.text:
         # A pattern, not `strpos`: the planner knows how rare a long one is.

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from monitor.bench.dashboard import crowd
 from storage import embedded
 from storage.store import open_store
-from tests.dashboard import demo, many
+from tests.dashboard import demo
 from tests.dashboard.loader import Loader
 from tests.dashboard.serving import serving
 
@@ -23,7 +24,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home: Path = tmp_path_factory.mktemp("many")
     with open_store(home=home) as store:
         run = Loader(store, "turbines", demo.TURBINES)
-        many.fill(store, run.run, ROWS)
+        crowd(store, run.run, ROWS)
         with serving(home) as url:
             yield url
     embedded.remove(home)
