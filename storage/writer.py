@@ -18,11 +18,15 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import psycopg
+from psycopg import errors as pg
 
 from storage import merge
 from storage.errors import StagingLost, StoreError, translated
 
 __all__ = ["CHANNEL", "Applied", "BatchFigures", "Writer"]
+
+_WORTH_EMPTYING = 10_000
+"""Rows of a batch from which on emptying the staging tables is quicker than deleting."""
 
 STAGED = ("staged_changes", "staged_events", "staged_parts", "staged_marks")
 
@@ -216,12 +220,35 @@ def _staged(cursor: psycopg.Cursor[Any], values: dict[str, Any]) -> int:
     return int(ids)
 
 
-def _unstage(cursor: psycopg.Cursor[Any], run: int, batch: int | None) -> None:
+def _unstage(cursor: psycopg.Cursor[Any], run: int, batch: int | None, rows: int = 0) -> None:
     """Forget what was staged for a batch, or for all of a run's."""
-    for table in STAGED:
+    tables: tuple[str, ...] = STAGED
+    if rows > _WORTH_EMPTYING and _emptied(cursor, run, batch):
+        tables = ("staged_parts", "staged_marks")
+    for table in tables:
         cursor.execute(
             f"delete from {table} where run = %s and batch = coalesce(%s, batch)", (run, batch)
         )
+
+
+def _emptied(cursor: psycopg.Cursor[Any], run: int, batch: int | None) -> bool:
+    """Empty the staging tables at once, if nobody else uses them: deleted rows would stay in the
+    way, on disk and in memory, until the server clears them."""
+    try:
+        with cursor.connection.transaction():
+            cursor.execute(
+                "lock table staged_changes, staged_events in access exclusive mode nowait"
+            )
+            cursor.execute(
+                "select 1 from staged_marks where (run, batch) is distinct from (%s, %s) limit 1",
+                (run, batch),
+            )
+            if cursor.fetchone() is not None:
+                return False
+            cursor.execute("truncate staged_changes, staged_events")
+    except pg.LockNotAvailable:
+        return False
+    return True
 
 
 def _one(cursor: psycopg.Cursor[Any]) -> tuple[Any, ...]:
@@ -252,7 +279,7 @@ def _events_and_figures(
             {**values, "kind": kind},
         )
         moved[kind] = cursor.rowcount
-    _unstage(cursor, values["run"], values["batch"])
+    _unstage(cursor, values["run"], values["batch"], changes)
     if figures.delays:
         cursor.executemany(
             "insert into delays as d (run, stream, delay, facts) values (%s, %s, %s, %s) "

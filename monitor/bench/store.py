@@ -38,12 +38,14 @@ def figures(scale: float = 1.0) -> Iterator[dict[str, Any]]:
     rows = max(round(_ROWS * min(scale * 10, 1)), 1000)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
-        with open_store(home=home) as store:
-            yield from _merging(store, rows)
-            run = _filled(store, "big", pending)
-            yield from _closing(store, rows, pending, run)
-            yield from _pages(store, run)
-        embedded.remove(home)
+        try:
+            with open_store(home=home) as store:
+                yield from _merging(store, rows)
+                run = _filled(store, "big", pending)
+                yield from _closing(store, rows, pending, run)
+                yield from _pages(store, run)
+        finally:
+            embedded.remove(home)
 
 
 def _figure(task: str, figure: str, value: float | str) -> dict[str, Any]:

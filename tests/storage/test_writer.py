@@ -97,6 +97,27 @@ def test_a_task_tried_again_replaces_what_it_staged(running: Running) -> None:
     assert running.read("select count(*) from all_pending_answers where run = :run") == [(6,)]
 
 
+def test_a_large_batch_leaves_what_others_staged(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Staging is emptied at once where nobody else uses it, and only there."""
+    monkeypatch.setattr("storage.writer._WORTH_EMPTYING", 1)
+    other = Running(running.store, a_program())
+    url = running.store.url("writer")
+    rows = [triple(f"a{n}", start=0) for n in range(5)]
+    stage_changes(url, other.run, 0, 0, [table(rows)])
+    running.apply(*rows, tau=0)
+    other.writer.commit_batch(other.run, 0, 0)
+    assert other.read(COUNTS) == [(0, 5, 0)]
+    running.apply(*(triple(f"b{n}", start=0) for n in range(5)), tau=0)
+    with psycopg.connect(url) as db:  # somebody is staging: its lock is respected
+        db.execute("lock table staged_changes in row exclusive mode")
+        running.apply(*(triple(f"c{n}", start=0) for n in range(5)), tau=0)
+    assert running.read(COUNTS) == [(0, 15, 0)]
+    assert running.read("select count(*) from staged_changes where run = :run") == [(0,)]
+    other.close()
+
+
 def test_one_triple_from_two_partitions_is_one(running: Running) -> None:
     first = triple("a", ["e1"], ["h"], start=1)
     running.apply(triple("a", ["e2"], ["h"], start=3), first, tau=3)
