@@ -18,6 +18,7 @@ _GROUPS = (
     "language",
     "trace",
     "run",
+    "send",
     "store",
     "setup",
     "lsp",
