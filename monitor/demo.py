@@ -70,7 +70,7 @@ def run(seconds: float | None, say: Callable[[str], None]) -> None:
 
     With a limit it still waits for its first answer: a slow machine has something to sum up too.
     """
-    folder = Folder(home_folder() / "demo")
+    folder = Folder(home_folder().absolute() / "demo")
     if folder.path.exists() and embedded.used(folder.path):
         raise DemoFailed(f"a demo runs already in {folder.path}; end it first, with Ctrl-C there")
     say(f"starting the store, the wind farm, the monitor and the dashboard ({folder.path})")
@@ -134,7 +134,8 @@ class _Parts:
         with self._folder.log(command).open("wb") as log:
             self._processes[command] = subprocess.Popen(
                 [sys.executable, "-c", "from monitor.cli import main; main()", command, *arguments],
-                env=os.environ | {"WHILST_HOME": str(self._folder.path)},
+                cwd=self._folder.path,  # settings of a project that we stand in are not the demo's
+                env=_environment() | {"WHILST_HOME": str(self._folder.path)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -180,6 +181,11 @@ class _Parts:
                 hidden = self._folder.facts / f".{now}"
                 hidden.write_text("\n".join(lines) + "\n")
                 hidden.replace(self._folder.facts / f"{now}.jsonl")
+
+
+def _environment() -> dict[str, str]:
+    """The environment without settings of whilst, but for the place of its jars."""
+    return {k: v for k, v in os.environ.items() if k[:7] != "WHILST_" or k == "WHILST_JARS"}
 
 
 class _Greeting:
