@@ -107,7 +107,7 @@ def _traced(rows: Iterable[Line], tau: int) -> Iterator[Line]:
 
 
 def ordered(lines: Iterable[Line]) -> list[Line]:
-    return sorted(lines, key=lambda line: json.dumps(line, ensure_ascii=False))
+    return sorted(lines, key=lambda line: json.dumps(line, ensure_ascii=False, sort_keys=True))
 
 
 ALL = [Example(folder) for folder in sorted(EXAMPLES.iterdir()) if folder.is_dir()]

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -12,7 +16,7 @@ from monitor.programs import check_program
 from resolution.premises import premise_sets
 from resolution.printer import format
 from resolution.reference import answers
-from tests.examples.cases import ALL, EXAMPLES, Example
+from tests.examples.cases import ALL, EXAMPLES, Example, ordered
 
 examples = pytest.mark.parametrize("example", ALL, ids=lambda example: example.folder.name)
 
@@ -123,3 +127,40 @@ def test_short_stops_by_hand() -> None:
 def test_deliveries_by_hand() -> None:
     confirmed = {a for a, status in statuses("deliveries").items() if status == "confirmed"}
     assert confirmed == {'OnTime("P-100", 29540770)', 'Heavy("P-101", harbour, 29540748)'}
+
+
+def whilst(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", "from monitor.cli import main; main()", *arguments],
+        cwd=folder,
+        env={k: v for k, v in os.environ.items() if not k.startswith("WHILST_")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.spark
+@pytest.mark.postgres
+def test_spark_gives_the_expected_answers(tmp_path: Path) -> None:
+    """Two examples into one store, by the commands that a person types.
+
+    Each run starts a Java of its own; `tests/monitor` has all examples on a shared session.
+    """
+    for example in (e for e in ALL if e.folder.name in ("deliveries", "logins")):
+        whilst(tmp_path, "run", str(example.rules), "--source", str(example.facts), "--once")
+        columns = "query, answer, evidence, hypotheses, conditions, deadline"
+        rows = json.loads(
+            whilst(
+                tmp_path,
+                "sql",
+                f"select 'pending' as status, {columns} from pending_answers "
+                f"where program = '{example.rules.stem}' union all "
+                f"select 'confirmed', {columns} from confirmed_answers "
+                f"where program = '{example.rules.stem}'",
+                "--format",
+                "json",
+            )
+        )
+        assert ordered({"tau": example.tau, **row} for row in rows) == example.expected()
