@@ -8,11 +8,21 @@ const TAGS = new Set([
   "h3", "i", "li", "mark", "nav", "ol", "p", "pre", "section", "small", "span", "strong", "summary",
   "table", "tbody", "td", "th", "thead", "time", "tr", "ul",
 ])
-const OURS = new Set(["key", "time", "left", "tau", "unit"])
+const OURS = new Set(["key", "time", "left", "gone", "most", "tau", "unit"])
 const SAFE = /^(class|title|role|href|id|colspan|scope|open|datetime|tabindex|aria-[a-z]+|[xyrdc]|[xy][12]|[cr][xy]|width|height|viewBox|preserveAspectRatio|text-anchor|dominant-baseline|style)$/
 const HERE = /^[a-z]*(\?[^#]*)?$/ // a page of ours, nothing that leaves or runs
 
 const live = new WeakMap()
+
+// The server's clock counts: a browser whose own is wrong shows the same countdowns as any other.
+let skew = 0
+const asked = Date.now()
+fetch("_stcore/health", { method: "HEAD", cache: "no-store" }).then((answer) => {
+  const server = Date.parse(answer.headers.get("Date")) + 500 // it tells whole seconds
+  const off = server - (asked + Date.now()) / 2
+  if (Math.abs(off) > 2000) skew = off
+}, () => {})
+const now = () => Date.now() + skew
 
 function make(node) {
   if (typeof node === "string") return document.createTextNode(node)
@@ -47,10 +57,10 @@ function fill(there, node, state) {
     const text = value === true ? "" : String(value)
     if (there.getAttribute(name) !== text) there.setAttribute(name, text)
   }
-  if ("time" in attributes || "left" in attributes) {
+  if ("time" in attributes || "left" in attributes || "gone" in attributes) {
     state.clocks.add(there)
     there.whilst.at = attributes
-    tick(there, state)
+    tick(there)
     return
   }
   patch(there, children, state)
@@ -81,9 +91,9 @@ function patch(parent, nodes, state) {
 
 const pad = (number, width = 2) => String(number).padStart(width, "0")
 
-function shown(ms, unit, state) {
+function shown(ms, unit) {
   const at = new Date(ms)
-  const today = new Date(Date.now() + state.skew).toDateString() === at.toDateString()
+  const today = new Date(now()).toDateString() === at.toDateString()
   let text = `${pad(at.getHours())}:${pad(at.getMinutes())}`
   if (unit < 60000) text += `:${pad(at.getSeconds())}`
   if (unit < 1000) text += `.${pad(at.getMilliseconds(), 3)}`
@@ -91,10 +101,8 @@ function shown(ms, unit, state) {
   return `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ${text}`
 }
 
-function left(ms, state) {
-  const rest = ms - (Date.now() + state.skew)
-  if (rest <= 0) return "due"
-  const seconds = Math.ceil(rest / 1000)
+function span(ms) {
+  const seconds = Math.max(0, Math.ceil(ms / 1000))
   const [d, h, m, s] = [
     Math.floor(seconds / 86400), Math.floor(seconds / 3600) % 24,
     Math.floor(seconds / 60) % 60, seconds % 60,
@@ -105,29 +113,33 @@ function left(ms, state) {
   return `${s} s`
 }
 
-function tick(element, state) {
-  const { time, left: until, tau, unit } = element.whilst.at
-  const ms = time ?? until
-  const text = time !== undefined ? shown(ms, unit ?? 1000, state) : left(ms, state)
+function tick(element) {
+  const { time, left, gone, most, tau, unit } = element.whilst.at
+  const ms = time ?? left ?? gone
+  const rest = ms - now()
+  let text
+  if (time !== undefined) text = shown(ms, unit ?? 1000)
+  else if (left !== undefined) text = rest > 0 ? span(rest) : "due"
+  else text = span(-rest)
   if (element.textContent !== text) element.textContent = text
   const at = new Date(ms)
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
   const hover = `${tau === undefined ? "" : `τ ${tau} · `}${at.toLocaleString()} ${zone}`
   if (element.title !== hover) element.title = hover
-  if (element.localName === "time" && element.dateTime !== at.toISOString())
+  if (time !== undefined && element.dateTime !== at.toISOString())
     element.dateTime = at.toISOString()
-  if (until !== undefined) {
-    const rest = ms - (Date.now() + state.skew)
+  if (left !== undefined) {
     element.classList.toggle("soon", rest > 0 && rest <= 10000)
     element.classList.toggle("due", rest <= 0)
   }
+  if (most !== undefined) element.classList.toggle("bad", -rest > most)
 }
 
 export default function ({ data, parentElement }) {
   const root = parentElement.querySelector(".whilst")
   let state = live.get(root)
   if (!state) {
-    state = { clocks: new Set(), skew: 0 }
+    state = { clocks: new Set() }
     live.set(root, state)
     root.addEventListener("click", (event) => {
       const row = event.target.closest("tr.opens, li.opens, a[href]")
@@ -140,13 +152,11 @@ export default function ({ data, parentElement }) {
       dispatchEvent(new PopStateEvent("popstate"))
     })
   }
-  state.skew = data.now - Date.now()
-  if (Math.abs(state.skew) < 1500) state.skew = 0 // the way here; the clocks agree
   patch(root, data.nodes, state)
   clearInterval(state.timer)
   state.timer = setInterval(() => {
     for (const one of state.clocks)
-      if (one.isConnected) tick(one, state)
+      if (one.isConnected) tick(one)
       else state.clocks.delete(one)
   }, 500)
   return () => clearInterval(state.timer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import streamlit as st
@@ -21,6 +20,10 @@ _mount = st.components.v2.component(
 
 
 def show(key: str, *nodes: Node | None) -> None:
-    """Show the nodes in place of those shown under that key before."""
+    """Show the nodes in place of those shown under that key before.
+
+    What is the same as a second ago is not sent again: Streamlit knows it by its hash. So times
+    that pass are left to the browser, and stand in no tree.
+    """
     tree = [node for node in nodes if node is not None]
-    _mount(key=key, data={"nodes": tree, "now": round(time.time() * 1000)})
+    _mount(key=key, data={"nodes": tree})

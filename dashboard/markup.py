@@ -2,11 +2,12 @@
 
 Text from data only ever becomes a text node or the value of an attribute: nothing here, nor
 in `live.js`, reads a string as HTML or Markdown. An element is a list,
-`[tag, attributes, *children]`, and a child is an element or a text. Three attributes are ours:
+`[tag, attributes, *children]`, and a child is an element or a text. Four attributes are ours:
 
     key     keeps an element (and with it scroll, focus and selection) where its neighbours change
     time    milliseconds since 1970: the browser writes it in its own time zone
     left    milliseconds since 1970: the browser counts down to it
+    gone    milliseconds since 1970: the browser counts up from it
 """
 
 from __future__ import annotations

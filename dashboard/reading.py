@@ -112,17 +112,8 @@ class Source:
                 raise StoreDown(self._trouble.reason)
             db = self._idle.pop() if self._idle else None
         try:
-            db = db or psycopg.connect(
-                self._url,
-                autocommit=True,
-                connect_timeout=2,
-                application_name="whilst dashboard",
-                prepare_threshold=None,  # a plan for any filter is the wrong one for this
-            )
-            with db.transaction():
-                db.execute("set transaction isolation level repeatable read read only")
-                db.execute(f"set local statement_timeout = {_LIMIT_MS}")
-                yield db
+            db = db or self._connected()
+            yield db
         except pg.QueryCanceled:
             self._give_back(db)
             raise TooSlow(
@@ -141,6 +132,18 @@ class Source:
             raise
         self._trouble = None
         self._give_back(db)
+
+    def _connected(self) -> Database:
+        db = psycopg.connect(
+            self._url,
+            autocommit=True,
+            connect_timeout=2,
+            application_name="whilst dashboard",
+            prepare_threshold=None,  # a plan for any filter is the wrong one for this
+        )
+        db.execute("set default_transaction_read_only = on")
+        db.execute(f"set statement_timeout = {_LIMIT_MS}")
+        return db
 
     def _failed(self, error: StoreError) -> None:
         with self._lock:

@@ -38,6 +38,8 @@ def serve(url: str, host: str, port: int, sign_in_file: Path | None = None) -> N
         "server.fileWatcherType": "none",
         "server.runOnSave": False,
         "server.enableAgentApi": False,
+        # A whole collection after each draw is half of what a viewer costs; Python does its own.
+        "runner.postScriptGC": False,
         "browser.gatherUsageStats": False,
         "client.toolbarMode": "minimal",
         "client.showErrorDetails": "none",

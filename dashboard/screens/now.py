@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 from dashboard import queries
 from dashboard.live import show
 from dashboard.markup import Node, answer_link, bag, count, h, link, unseen
 from dashboard.queries import Decided, Pending, Pulse, QueryNow, Run
 from dashboard.scope import clock_of, empty, midnight, no_runs, refreshed, runs, source
-from dashboard.times import Clock, duration
+from dashboard.times import Clock
 from dashboard.words import waits_for
 
 _ROWS = 8
@@ -86,12 +84,11 @@ def _figure(name: str, value: Node, hint: str, class_: str = "") -> Node:
 
 
 def _pulse(run: Run, clock: Clock, pulse: Pulse) -> list[Node]:
-    behind = max(0.0, time.time() * 1000 - clock.now) if clock.ticks else None
     shown = [_figure("τ", clock.at(run.complete_tau), "the last complete time point")]
-    if behind is not None:
+    if clock.ticks:
         # Half a minute behind is a monitor that cannot be trusted to be in time.
-        slow = "bad" if behind > 30_000 + (run.unit_ms or 0) else ""
-        shown.append(_figure("behind", duration(behind // 1000 * 1000), "wall time since τ", slow))
+        behind = h("span", gone=round(clock.now), most=30_000 + (run.unit_ms or 0))
+        shown.append(_figure("behind", behind, "wall time since τ ended"))
     if pulse.behind:
         shown.append(_figure("not read yet", count(pulse.behind), "events in the log", "bad"))
     if run.status == "running":

@@ -36,14 +36,14 @@ def test_a_million_pending_answers_are_paged(view: View, crowded: str) -> None:
     expect(page.locator("tr.opens")).to_have_count(50)
     first = page.locator("tr.opens a").first.get_attribute("href")
     last = page.locator("tr.opens a").last.get_attribute("href")
-    page.get_by_role("link", name="Next").click()
+    page.get_by_role("link", name="Next", exact=True).click()
     expect(page.locator(f"tr.opens a[href='{last}']")).to_have_count(0)
     expect(page.locator("tr.opens")).to_have_count(50)
     assert "after=" in page.url
     shared = view(page.url)
     second = page.locator("tr.opens a").first.get_attribute("href")
     expect(shared.locator("tr.opens a").first).to_have_attribute("href", second or "")
-    page.get_by_role("link", name="Previous").click()
+    page.get_by_role("link", name="Previous", exact=True).click()
     expect(page.locator("tr.opens a").first).to_have_attribute("href", first or "")
 
 
@@ -54,7 +54,7 @@ def test_those_without_a_deadline_come_last_and_are_reached_from_both_sides(
     page = view(f"{crowded}/pending?after={ends}")
     expect(page.locator("tr.opens")).to_have_count(50)
     expect(page.locator("tr.opens td.due", has_text="no deadline")).to_have_count(50)
-    page.get_by_role("link", name="Previous").click()
+    page.get_by_role("link", name="Previous", exact=True).click()
     expect(page.locator("tr.opens td.due", has_text="no deadline")).to_have_count(0)
     expect(page.locator("tr.opens")).to_have_count(50)
 

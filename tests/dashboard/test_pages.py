@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -11,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import psycopg
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from storage.store import Store
 from tests.dashboard.demo import TURBINES, brake, temp
@@ -142,13 +143,13 @@ def test_an_update_keeps_scroll_elements_and_what_is_typed(
 
 def test_a_page_of_a_filtered_list_keeps_its_filters(view: View, site: str) -> None:
     page = view(f"{site}/refuted?text=malf&class_=x&page=y")
-    page.get_by_role("link", name="Next").click()
-    expect(page.get_by_role("link", name="First")).to_be_visible()
+    page.get_by_role("link", name="Next", exact=True).click()
+    expect(page.get_by_role("link", name="First", exact=True)).to_be_visible()
     expect(page.get_by_label("Text in the answer")).to_have_value("malf")
     assert "text=malf" in page.url
     page.get_by_label("Text in the answer").fill("wt")
     page.get_by_label("Text in the answer").press("Enter")
-    expect(page.get_by_role("link", name="First")).to_have_count(0)
+    expect(page.get_by_role("link", name="First", exact=True)).to_have_count(0)
     assert "after=" not in page.url
 
 
@@ -270,16 +271,16 @@ def test_pages_of_decided_answers_miss_none_and_repeat_none(
         expect(page.locator("tr.opens").first).to_be_visible()
         links = page.locator("tr.opens a").evaluate_all("all => all.map(a => a.href)")
         seen += links
-        forward = page.get_by_role("link", name="Next")
+        forward = page.get_by_role("link", name="Next", exact=True)
         if not forward.count():
             break
         forward.click()
         expect(page.locator(f"tr.opens a[href='{links[0].rsplit('/', 1)[1]}']")).to_have_count(0)
     assert len(seen) == len(set(seen)) == expected
-    page.get_by_role("link", name="Previous").click()
+    page.get_by_role("link", name="Previous", exact=True).click()
     before = seen[-len(links) - 1].rsplit("/", 1)[1]
     expect(page.locator("tr.opens a").last).to_have_attribute("href", before)
-    page.get_by_role("link", name="First").click()
+    page.get_by_role("link", name="First", exact=True).click()
     expect(page.locator("tr.opens a").first).to_have_attribute("href", seen[0].rsplit("/", 1)[1])
 
 
@@ -323,6 +324,20 @@ def test_times_are_local_and_tau_is_on_hover(
     local = datetime.fromtimestamp(tau, ZoneInfo(zone))
     expect(shown).to_contain_text(f"{local:%H:%M:%S}")
     assert f"τ {tau}" in (shown.get_attribute("title") or "")
+
+
+def test_a_browser_whose_clock_is_wrong_counts_down_as_any_other(
+    browser: Browser, site: str, run: Loader
+) -> None:
+    now = run.program_now()
+    run.read([temp("slowclock", "high", now + 500, now + 500)])
+    context = browser.new_context()
+    context.add_init_script("const now = Date.now; Date.now = () => now() + 3600000")
+    page = context.new_page()
+    page.goto(f"{site}/pending?text=slowclock")
+    left = page.locator("tr.opens .left").first
+    expect(left).to_have_text(re.compile(r"[789]:\d\d min"))
+    context.close()
 
 
 PAGES = ("", "pending", "confirmed", "refuted", "rules", "health", "answer")
