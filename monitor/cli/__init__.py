@@ -16,6 +16,7 @@ app = typer.Typer(
 
 _GROUPS = (
     "language",
+    "explain",
     "trace",
     "run",
     "send",

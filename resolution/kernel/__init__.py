@@ -21,6 +21,7 @@ from resolution.kernel.render import Block, Renderer
 from resolution.premises import PremiseSet, premise_sets
 from resolution.program import Program
 from resolution.substitution import apart, unify
+from resolution.terms import Atom, Term, Var
 
 __all__ = ["FACTS", "Kernel"]
 
@@ -102,17 +103,22 @@ def plan(sets: tuple[PremiseSet, ...]) -> list[CellPlan | OpenPlan]:
 
 def _apart(sets: tuple[PremiseSet, ...]) -> list[tuple[PremiseSet, ...]]:
     """The premise sets in parts such that no answer of one is an answer of another."""
-    parts: list[list[PremiseSet]] = []
+    alike: dict[Atom, list[PremiseSet]] = {}
     for premises in sets:
-        near = [part for part in parts if any(_meet(premises, other) for other in part)]
-        parts = [part for part in parts if part not in near]
-        parts.append(sorted([premises, *itertools.chain(*near)], key=lambda p: p.number))
-    return [tuple(part) for part in sorted(parts, key=lambda part: part[0].number)]
-
-
-def _meet(one: PremiseSet, other: PremiseSet) -> bool:
-    """Whether two premise sets may have an answer in common."""
-    return one.answer == other.answer or unify(one.answer, apart(other.answer), {}) is not None
+        alike.setdefault(premises.answer, []).append(premises)
+    # Where all answers have a constant in one place, those with another one there never meet.
+    width = len(sets[0].answer.args) if sets else 0
+    fixed = [p for p in range(width) if not any(isinstance(a.args[p], Var) for a in alike)]
+    parts: dict[tuple[Term, ...], list[list[PremiseSet]]] = {}
+    for answer, members in alike.items():
+        near: list[list[PremiseSet]] = []
+        others: list[list[PremiseSet]] = []
+        for part in parts.get(key := tuple(answer.args[p] for p in fixed), []):
+            meets = any(unify(answer, apart(p.answer), {}) is not None for p in part)
+            (near if meets else others).append(part)
+        parts[key] = [*others, [*itertools.chain(*near), *members]]
+    whole = [sorted(part, key=lambda p: p.number) for part in itertools.chain(*parts.values())]
+    return [tuple(part) for part in sorted(whole, key=lambda part: part[0].number)]
 
 
 def difference(old: pa.Table, new: pa.Table) -> pa.Table:
