@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 
+from resolution.explain import explain
 from resolution.premises import PremiseSet
 from resolution.program import Program
 from resolution.terms import Var
@@ -17,8 +18,8 @@ def program_info(
 ) -> ProgramInfo:
     """What the store keeps of a program."""
     queries = tuple(
-        QueryInfo(query.name, str(query.atom), tuple(_variables(program, found)))
-        for query, found in zip(program.queries, sets, strict=True)
+        QueryInfo(query.name, str(query.atom), tuple(_variables(program, found)), explained)
+        for query, found, explained in zip(program.queries, sets, explain(program), strict=True)
     )
     streams = tuple(
         StreamInfo(

@@ -7,6 +7,7 @@ from uuid import UUID
 import streamlit as st
 
 from dashboard import queries
+from dashboard.explained import derivation
 from dashboard.live import show
 from dashboard.markup import Node, bag, h, link
 from dashboard.queries import Alert, Answer, Event, Run, Triple, Whole
@@ -69,9 +70,17 @@ def _drawn() -> None:
         )
         if shown is not None
         else None,
+        _rules(whole, shown),
         h("section", h("h2", "History"), _history(whole.history, clock)),
         h("section", h("h2", "Alerts"), _alerts(whole.alerts, clock)),
     )
+
+
+def _rules(whole: Whole, shown: Triple | None) -> Node | None:
+    if shown is None:
+        return None
+    led = derivation(whole.explained, shown.premise, whole.answer.bindings)
+    return h("section", h("h2", "Rules that lead to it"), led) if led is not None else None
 
 
 def _head(run: Run, answer: Answer, clock: Clock) -> Node:
