@@ -7,16 +7,19 @@ or goes to the store's staging area as a late fact or a rejected event, with its
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from monitor import factfiles
 from monitor.places import numbered
 from monitor.shipped import Shipped
-from monitor.sources import UNSTAMPED
+from monitor.sources import UNSTAMPED, SourceError, header_of, is_csv
 from resolution.facts import Fact, RejectedEvent, fact_of, read_event
 from resolution.program import Program
 from resolution.routing import SEPARATOR
@@ -103,6 +106,8 @@ class Judge:
         self._routing = shipped.routing
         self._rules = rules
         self._complete = -1 if complete is None else complete
+        self._headers: dict[str, tuple[bytes, tuple[str, ...]] | str] = {}
+        self._passed: set[str] = set()
         self.events: list[dict[str, Any]] = []
 
     def judged(self, arrays: tuple[Any, ...]) -> Any:
@@ -124,6 +129,8 @@ class Judge:
         try:
             fact = self._fact(event)
             self._refuse_contradictions(fact, event)
+        except _Header:
+            return _NOTHING
         except RejectedEvent as rejected:
             stamp = event["stamp"]
             arrival = None if stamp in (None, UNSTAMPED) else stamp // self._program.unit
@@ -155,7 +162,26 @@ class Judge:
         if stamp == UNSTAMPED:
             raise RejectedEvent("its time stamp is its producer's, not the log's")
         arrival = None if stamp is None else stamp // self._program.unit
+        if event["place"] is None and is_csv(event["source"]):
+            return self._fact_of_csv(event, line)
         return fact_with_arrival(line, self._program, self._rules.arrival_field, arrival)
+
+    def _fact_of_csv(self, event: dict[str, Any], line: str) -> Fact:
+        source = event["source"]
+        if source not in self._headers:
+            try:
+                self._headers[source] = header_of(Path(unquote(urlsplit(source).path)))
+            except (SourceError, OSError, EOFError) as error:
+                self._headers[source] = str(error)
+        found = self._headers[source]
+        if isinstance(found, str):
+            raise RejectedEvent(found)
+        text, header = found
+        if event["start"] == 0 and source not in self._passed and bytes(event["value"]) == text:
+            self._passed.add(source)
+            raise _Header
+        row = factfiles._event(list(header), factfiles._cells(line), self._program)
+        return fact_of(_renamed(row, self._rules.arrival_field), self._program)
 
     def _refuse_contradictions(self, fact: Fact, event: dict[str, Any]) -> None:
         if fact.arrival <= self._complete:
@@ -208,10 +234,17 @@ def fact_with_arrival(
         # All else is checked before the field `arrival`, which is only one of many here.
         if not str(rejected).startswith(('"arrival"', "it arrived at")):
             raise
-    event = json.loads(line)
-    event.pop("arrival", None)
-    if arrival is not None:
-        event["arrival"] = arrival
-    elif arrival_field in event:
-        event["arrival"] = event[arrival_field]
-    return fact_of(event, program)
+    event = _renamed(json.loads(line), arrival_field)
+    return fact_of(event if arrival is None else {**event, "arrival": arrival}, program)
+
+
+def _renamed(event: Mapping[str, Any], arrival_field: str | None) -> dict[str, Any]:
+    """The event with the arrival in the field of that name, and no other in it."""
+    found = {name: value for name, value in event.items() if name != "arrival"}
+    if arrival_field in event:
+        found["arrival"] = event[arrival_field]
+    return found
+
+
+class _Header(Exception):
+    """The line is the header of a CSV file: no event."""

@@ -12,7 +12,7 @@ Clean facts get the columns `predicate` (its number in `Streams`, null for what 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -23,7 +23,8 @@ from resolution.program import Field, Program
 
 _NAME = r"^[a-z][A-Za-z0-9_]*\z"
 _QUOTED_NAME = r'^"[a-z][A-Za-z0-9_]*"\z'
-_QUOTED = r'^"(?!-?Infinity"|NaN")[^"]*"\z'  # so Jackson writes a number that is too large
+# As Jackson writes it anew: a number that is too large as "Infinity", 🌀 as an escape.
+_QUOTED = r'^"(?!-?Infinity"|NaN")[^"\\]*"\z'
 _WHOLE = r"^(?:0|-?[1-9][0-9]{0,199})\z"
 _POINT = r"^(?:0|[1-9][0-9]{0,16})\z"
 # Jackson gives a number with a point as Java prints the double. Where that has at most 15 digits,
@@ -63,6 +64,7 @@ def parsed(events: DataFrame, program: Program, arrival_field: str | None) -> Da
     stamped it.
     """
     streams = Streams.of(program)
+    point = partial(_point, unit=program.unit)
     names = {f.name for fields in streams.fields for f in fields} | set(RESERVED)
     if arrival_field:
         names.add(arrival_field)
@@ -77,23 +79,65 @@ def parsed(events: DataFrame, program: Program, arrival_field: str | None) -> Da
     rows = rows.withColumn("e", F.when(F.col("j.args").isNotNull(), _elements()))
     for place in range(streams.width):
         rows = rows.withColumn(f"a{place}", _value(streams, place))
-    stamp = F.expr(f"stamp div {program.unit}")
-    own = (
-        F.when(_j(arrival_field).isNotNull(), _point(_j(arrival_field), program.unit)).otherwise(
-            _point(_j("time"), program.unit)
-        )
-        if arrival_field
-        else F.lit(None).cast("long")
+    rows = rows.withColumn("time", point(_j("time"), _is_string(_j("time"))))
+    own: Column = F.col("time")
+    if arrival_field:
+        told = _j(arrival_field)
+        own = F.when(told.isNotNull(), point(told, _is_string(told))).otherwise(own)
+    rows = _with_arrival(rows, program.unit, own)
+    return _clean(rows, streams, _right_number(streams)).drop("v", "j", "e")
+
+
+def parsed_csv(
+    events: DataFrame, program: Program, arrival_field: str | None, header: tuple[str, ...]
+) -> DataFrame:
+    """The same for lines of CSV with this header. A line with quotes in it is not clean."""
+    streams = Streams.of(program)
+    columns = {name: F.get(F.col("e"), F.lit(at)) for at, name in enumerate(header)}
+    missing = F.lit(None).cast("string")
+    rows = events.withColumn("v", F.rtrim("value", F.lit("\r\n")))
+    rows = rows.withColumn("e", F.split("v", ",", -1))
+    flat = (
+        F.is_valid_utf8(F.col("v"))
+        & (F.length("v") <= LONGEST_LINE)
+        & ~F.col("v").rlike(r'["\\\x00-\x1f\x{feff}]')
+        & (F.size("e") == len(header))
     )
-    rows = rows.withColumn("time", _point(_j("time"), program.unit))
-    rows = rows.withColumn("arrival", F.coalesce(stamp, own))
-    clean = F.col("arrival") >= F.col("time")
+    number = F.lit(None).cast("int")
+    for at, name in enumerate(streams.names):
+        number = F.when(columns["fact"] == name, at).otherwise(number)
+    rows = rows.withColumn("predicate", F.when(flat, number))
+    for place in range(streams.width):
+        text = missing
+        for at, fields in enumerate(streams.fields):
+            if place < len(fields):
+                cell = columns.get(fields[place].name, missing)
+                kind = fields[place].type
+                told = _string(cell) if kind == "string" else _of_cell(cell)
+                text = F.when(F.col("predicate") == at, told).otherwise(text)
+        rows = rows.withColumn(f"a{place}", _typed(text, streams, place))
+    rows = rows.withColumn("time", _point(columns["time"], F.lit(False), program.unit))
+    own: Column = F.col("time")
+    if arrival_field in columns:
+        told = columns[arrival_field]
+        own = F.when(told != "", _point(told, F.lit(False), program.unit)).otherwise(own)
+    rows = _with_arrival(rows, program.unit, own)
+    return _clean(rows, streams, F.lit(True)).drop("v", "e")
+
+
+def _with_arrival(rows: DataFrame, unit: int, own: Column) -> DataFrame:
+    stamp = F.expr(f"stamp div {unit}")
+    return rows.withColumn("arrival", F.when(F.col("stamp").isNotNull(), stamp).otherwise(own))
+
+
+def _clean(rows: DataFrame, streams: Streams, well: Column) -> DataFrame:
+    """Without `predicate` where something is missing."""
+    clean = well & (F.col("arrival") >= F.col("time"))
     for number, fields in enumerate(streams.fields):
         whole = [F.col(f"a{place}").isNotNull() for place in range(len(fields))]
         if whole:
             clean &= (F.col("predicate") != number) | reduce(lambda a, b: a & b, whole)
-    rows = rows.withColumn("predicate", F.when(clean & _right_number(streams), F.col("predicate")))
-    return rows.drop("v", "j", "e")
+    return rows.withColumn("predicate", F.when(clean, F.col("predicate")))
 
 
 def _j(name: str) -> Column:
@@ -168,6 +212,11 @@ def _value(streams: Streams, place: int) -> Column:
             )
     element = F.trim(F.get(F.col("e"), F.lit(place)), F.lit(" \t\r\n"))
     text = F.when(F.col("j.args").isNotNull(), _of_element(element)).otherwise(_of_field(by_name))
+    return _typed(text, streams, place)
+
+
+def _typed(text: Column, streams: Streams, place: int) -> Column:
+    """The text, or null where it is not of the type that the field is declared to have."""
     typed = text
     for number, fields in enumerate(streams.fields):
         if place < len(fields) and (kind := fields[place].type) is not None:
@@ -190,12 +239,28 @@ def _of_element(element: Column) -> Column:
 
 def _of_field(text: Column) -> Column:
     """A value as `from_json` gives it: a string without its quotes, or else as it stood there."""
-    quoted = F.concat(F.lit('"'), text, F.lit('"'))
     return (
         F.when(text.rlike(_NAME), text)
-        .when(text.rlike(_NUMBER), F.when(F.instr(F.col("v"), quoted) == 0, _numeral(text)))
-        .when(~text.startswith("[") & (F.instr(text, '"') == 0), quoted)
+        .when(text.rlike(_NUMBER), F.when(~_is_string(text), _numeral(text)))
+        .when(~text.startswith("[") & (F.instr(text, '"') == 0), _string(text))
     )
+
+
+def _of_cell(text: Column) -> Column:
+    """A value as it stands in CSV: a number where it reads as one, else a string."""
+    return F.when(text.rlike(_NUMBER), _numeral(text)).when(
+        text.rlike(r"^(?![-0-9].*\s)."), _string(text)
+    )
+
+
+def _string(text: Column) -> Column:
+    """A string as it prints, if it has no quote or escape in it."""
+    return F.when(text.rlike(_NAME), text).otherwise(F.concat(F.lit('"'), text, F.lit('"')))
+
+
+def _is_string(text: Column) -> Column:
+    """Whether a text may have been a string: it stands somewhere in quotes."""
+    return F.instr(F.col("v"), F.concat(F.lit('"'), text, F.lit('"'))) != 0
 
 
 def _numeral(text: Column) -> Column:
@@ -205,10 +270,9 @@ def _numeral(text: Column) -> Column:
     )
 
 
-def _point(text: Column, unit: int) -> Column:
+def _point(text: Column, string: Column, unit: int) -> Column:
     """A time point: a whole number that is not a string, or an instant."""
-    quoted = F.concat(F.lit('"'), text, F.lit('"'))
     micros = F.unix_micros(text.try_cast("timestamp"))
-    return F.when(
-        text.rlike(_POINT), F.when(F.instr(F.col("v"), quoted) == 0, text.cast("long"))
-    ).when(text.rlike(_INSTANT) & (micros >= 0), F.call_function("div", micros, F.lit(unit * 1000)))
+    return F.when(text.rlike(_POINT), F.when(~string, text.cast("long"))).when(
+        text.rlike(_INSTANT) & (micros >= 0), F.call_function("div", micros, F.lit(unit * 1000))
+    )

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from monitor.sources import is_csv
+
 
 def numbered(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The events with `place` filled in: `FILE:LINE` for those that came from files."""
@@ -41,8 +43,11 @@ def _lines(
     texts = {bytes(event["value"]) for event in waiting}
     found: dict[bytes, deque[int]] = defaultdict(deque)
     whole = path.suffix == ".gz"
+    rows = _numbered_lines(path)
     try:
-        for number, at, line in _numbered_lines(path):
+        if is_csv(path.name):
+            next((row for row in rows if row[2].strip()), None)  # the header is no event
+        for number, at, line in rows:
             if not whole and at > start + length:
                 break  # a part has the lines that begin in it, and one that begins where it ends
             if (whole or start == 0 or at > start) and line in texts:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from monitor.doubt import COLUMNS, FACT, NEVER, Doubt, Rules
-from monitor.parse import Streams, parsed
+from monitor.parse import Streams, parsed, parsed_csv
 from monitor.route import Router
 from resolution.program import Program
 from resolution.routing import SEPARATOR, Routing
 
 READ, ASKED = "read", "asked"
-"""Names of the observed metrics of a batch: over all events, and over those that Python judged."""
+"""What is observed of a batch: the facts that SQL knew for sure, and those it asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,11 @@ class Horizon:
 
 
 def routed(
-    events: DataFrame, program: Program, routing: Routing, rules: Rules, horizon: Horizon
+    streams_of_events: list[tuple[DataFrame, tuple[str, ...] | None]],
+    program: Program,
+    routing: Routing,
+    rules: Rules,
+    horizon: Horizon,
 ) -> DataFrame:
     """Events with the columns of clean facts, and whether they go on.
 
@@ -47,9 +52,15 @@ def routed(
     which knows whether their arrival contradicts the clock.
     """
     streams = Streams.of(program)
-    rows = events.withColumn("now", F.unix_millis(F.current_timestamp()))
-    rows = parsed(rows, program, rules.arrival_field)
-    router = Router(events.sparkSession, streams, routing, program.delays)
+    found: list[DataFrame] = []
+    for events, header in streams_of_events:
+        rows = events.withColumn("now", F.unix_millis(F.current_timestamp()))
+        if header is None:
+            found.append(parsed(rows, program, rules.arrival_field))
+        else:
+            found.append(parsed_csv(rows, program, rules.arrival_field, header))
+    rows = reduce(DataFrame.unionByName, found)
+    router = Router(rows.sparkSession, streams, routing, program.delays)
     rows = router.judged(rows)
     arrival = F.col("arrival")
     doubtful = F.col("predicate").isNull() | (arrival > F.col("time") + F.col("delay"))
@@ -71,13 +82,16 @@ def routed(
 
 def targeted(rows: DataFrame, width: int, doubt: Doubt) -> DataFrame:
     """Routed events as rows of groups: one for each group that a fact goes to."""
-    arrival = F.when(~F.col("doubtful"), F.col("arrival"))
-    rows = rows.observe(READ, F.count("*").alias("events"), F.max(arrival).alias("arrival"))
     wanted = F.col("doubtful") | F.col("suspect")
+    arrival = F.when(~wanted, F.col("arrival"))
+    rows = rows.observe(READ, F.count(arrival).alias("facts"), F.max(arrival).alias("arrival"))
     rows = rows.where(wanted | F.col("matches"))
     asked = [F.when(wanted, _asked(name)) for name in COLUMNS]
     rows = rows.withColumn("f", _ask(doubt)(*asked))
-    rows = rows.observe(ASKED, F.max("f.arrival").alias("arrival"))
+    cleared = F.when(F.col("suspect") & F.col("f").isNull(), F.col("arrival"))
+    arrival = F.coalesce(F.col("f.arrival"), cleared)
+    in_time = F.when(F.coalesce(~F.col("f.late"), F.lit(True)), arrival)
+    rows = rows.observe(ASKED, F.count(in_time).alias("facts"), F.max(arrival).alias("arrival"))
     texts = [F.col(f"a{place}") for place in range(width)]
     args = F.concat_ws(SEPARATOR, *texts) if texts else F.lit(None).cast("string")
     own = {

@@ -24,7 +24,7 @@ from monitor.doubt import COMPLETE, Doubt, Rules
 from monitor.parse import Streams
 from monitor.plan import ASKED, READ, Horizon, grouped, routed, targeted
 from monitor.shipped import Shipped
-from monitor.sources import Files, Topic, events
+from monitor.sources import Files, Topic, json_and_csv
 from resolution.errors import WhilstError
 from resolution.program import Program
 from resolution.routing import Routing
@@ -176,14 +176,14 @@ class Run:
         options = self.options
         rules = Rules(options.arrival_field or "arrival", options.until, options.skew)
         horizon = Horizon(self.clock.complete, None if options.once else options.grace)
-        rows = events(
+        found = json_and_csv(
             self.spark,
             self.sources,
             stamped=options.arrival_field is None,
             most_files=options.most_files,
             most_offsets=options.most_offsets,
         )
-        rows = routed(rows, self.program, self.routing, rules, horizon)
+        rows = routed(found, self.program, self.routing, rules, horizon)
         doubt = Doubt(self._shipped, rules, self.conninfo, self.number)
         rows = targeted(rows, Streams.of(self.program).width, doubt)
         return grouped(rows, self.checkpoint.clock)
@@ -211,7 +211,7 @@ class Run:
         late, rejected = self._staged(number, [text for part in parts for text in part.same])
         figures = BatchFigures(
             latest_arrival=self.clock.latest,
-            facts=read["events"] - late - rejected,
+            facts=read["facts"] + asked["facts"],
             matched=sum(part.fresh for part in parts),
             kernel_ms=sum(part.milliseconds for part in parts),
             started=began,
@@ -219,7 +219,7 @@ class Run:
         tau = self.clock.batch_read(everything=not self.options.limited)
         applied = self._writer.commit_batch(self.number, number, tau, figures)
         self.clock.batch_done()
-        if not self.options.once and read["events"]:
+        if not self.options.once and figures.facts:
             self._ticks.tell(tau)
         seconds = time.monotonic() - began
         self.watch(BatchDone(number, figures, late, rejected, applied, tau, seconds))
@@ -312,6 +312,6 @@ def _execution(spark: SparkSession) -> Any:
 def _observed(execution: Any, name: str) -> dict[str, Any]:
     metrics = execution.observedMetrics()
     if not metrics.contains(name):
-        return {"events": 0, "arrival": None}
+        return {"facts": 0, "arrival": None}
     row = metrics.apply(name)
     return {field: row.getAs(field) for field in row.schema().fieldNames()}

@@ -7,6 +7,8 @@ in milliseconds; null where the event says so itself).
 
 from __future__ import annotations
 
+import csv
+import gzip
 import re
 from dataclasses import dataclass, field
 from functools import reduce
@@ -37,6 +39,13 @@ class Files:
 
     def __str__(self) -> str:
         return str(self.path)
+
+    def header(self) -> tuple[str, ...] | None:
+        """The header of a CSV file. None for other files, for folders, and for odd headers."""
+        if self.path.is_dir() or not is_csv(self.path.name):
+            return None
+        header = header_of(self.path)[1]
+        return header if len(set(header)) == len(header) else None
 
     def read(self, spark: SparkSession, most_files: int | None) -> DataFrame:
         # A file's age is no reason to leave it out, and only a line feed ends a line.
@@ -102,22 +111,51 @@ def parse_source(text: str, options: dict[str, str] | None = None) -> Files | To
     return Topic(parts.netloc, name, options or {})
 
 
-def events(
+def json_and_csv(
     spark: SparkSession,
     sources: list[Files | Topic],
     *,
     stamped: bool = True,
     most_files: int | None = None,
     most_offsets: int | None = None,
-) -> DataFrame:
-    """All sources as one stream. Where the log is `stamped`, a topic's stamps are the arrivals."""
-    streams = [
-        source.read(spark, most_files)
-        if isinstance(source, Files)
-        else source.read(spark, most_offsets, stamped)
-        for source in sources
-    ]
-    return reduce(DataFrame.unionByName, streams)
+) -> list[tuple[DataFrame, tuple[str, ...] | None]]:
+    """All sources as streams, each with its header where it is a CSV file.
+
+    Where the log is `stamped`, a topic's stamps are the arrivals. In a folder CSV files are known
+    by their names, and Python reads their lines: each may have another header.
+    """
+    plain: list[DataFrame] = []
+    found: list[tuple[DataFrame, tuple[str, ...] | None]] = []
+    for source in sources:
+        if isinstance(source, Topic):
+            plain.append(source.read(spark, most_offsets, stamped))
+        elif (header := source.header()) is not None:
+            found.append((source.read(spark, most_files), header))
+        else:
+            plain.append(source.read(spark, most_files))
+    if plain:
+        found.append((reduce(DataFrame.unionByName, plain), None))
+    return found
+
+
+def is_csv(path: str) -> bool:
+    return path.removesuffix(".gz").endswith(".csv")
+
+
+def header_of(path: Path) -> tuple[bytes, tuple[str, ...]]:
+    """The first line of a CSV file that is not blank, and the names in it. Raises SourceError."""
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        line = next((line for line in file if line.strip()), b"")
+    try:
+        names = next(csv.reader([line.decode("utf-8-sig").strip("\r\n")], strict=True), [])
+    except (csv.Error, UnicodeDecodeError):
+        names = []
+    header = tuple(name.strip() for name in names)
+    if not {"fact", "time"} <= set(header):
+        raise SourceError(
+            f"{path}: a CSV file has a header with `fact`, the names of fields, and `time`"
+        )
+    return line.removesuffix(b"\n"), header
 
 
 def _pattern(path: Path) -> str:

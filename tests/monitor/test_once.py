@@ -12,8 +12,9 @@ import pytest
 
 from monitor.checkpoint import ProgramChanged
 from monitor.run import BatchDone, Options
+from monitor.sources import SourceError
 from resolution.program import load
-from tests.monitor.conftest import Monitor
+from tests.monitor.conftest import Monitor, comparable
 
 Make = Callable[..., Monitor]
 
@@ -194,3 +195,44 @@ def test_a_predicate_without_fields_and_values_of_every_kind(monitor: Make, tmp_
             'q("Name 7", 80.1, 1)',
         ]
     )
+
+
+def test_csv_with_a_header(monitor: Make, tmp_path: Path) -> None:
+    lines = [
+        "time,fact,x,arrival,comment",
+        "1,p,a,1,",
+        '1,p,"a, quoted",1,"with ""quotes"""',
+        "1,r,a,,plain",
+        "time,fact,x,arrival,comment",
+        "1,p,5 ,1,",
+        "1,p,0012,1,",
+        "1,p,3.50,1,",
+        "1,p,late,9,",
+        "1,p,,1,",
+        "1,p",
+        "2026-01-01T00:00:00Z,p,b,2026-01-01T00:00:01Z,\r",
+    ]
+    folder = tmp_path / "in a folder"
+    folder.mkdir()
+    for log in (tmp_path / "log.csv", folder / "log.csv"):
+        log.write_text("\n".join(lines) + "\n")
+    alone = monitor(PAIRS, tmp_path / "log.csv")
+    alone.once()
+    in_folder = monitor(PAIRS, folder)
+    in_folder.once()
+    confirmed = [a["answer"] for a in alone.answers() if a["status"] == "confirmed"]
+    assert confirmed == ["q(a, 1)"]
+    assert [line["place"] for line in alone.rejected()] == ["5", "10", "11"]
+    assert [line["place"] for line in alone.late()] == ["9"]
+    [done] = [b for b in alone.happened if isinstance(b, BatchDone)]
+    assert (done.figures.facts, done.figures.matched) == (7, 7)
+    assert comparable(in_folder.answers()) == comparable(alone.answers())
+    assert [r["place"] for r in in_folder.rejected()] == ["5", "10", "11"]
+    assert [r["reason"] for r in in_folder.rejected()] == [r["reason"] for r in alone.rejected()]
+
+
+def test_a_csv_file_without_its_header_is_refused(monitor: Make, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("1,p,a\n")
+    with pytest.raises(SourceError, match="a CSV file has a header with `fact`"):
+        monitor(PAIRS, log).once()

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -69,7 +69,7 @@ def read(
     return fact.atom.predicate, values, fact.time, fact.arrival
 
 
-# --- what must not need Python: the events of an ordinary log --------------------------------------
+# --- what must not need Python: the events of an ordinary log -----------------------------------
 
 ORDINARY = [
     '{"fact": "Temp", "args": ["wt2", "high"], "time": 0, "arrival": 0}',
@@ -112,7 +112,7 @@ def test_a_stamped_log_goes_by_its_stamps(spark: SparkSession) -> None:
     assert [read(line, stamp=1249) for line in lines] == clean(spark, lines, stamp=1249)
 
 
-# --- nasty ones ------------------------------------------------------------------------------------
+# --- nasty ones ---------------------------------------------------------------------------------
 
 NASTY = [
     "", " ", "{", "}", "{}", "[]", "null", "7", '"Temp"', "\ufeff{}", "{}{}",
@@ -199,6 +199,8 @@ NASTY = [
     '{"fact": "Login", "args": ["7", true, 2, 3], "time": 1}',
     '{"fact": "Login", "args": [true, 1, 2, 3], "time": 1}',
     '{"fact": "Login", "args": ["-", 1, 2, 3], "time": 1}',
+    '{"fact": "Temp", "args": ["🌀", "b"], "time": 1}',
+    '{"fact": "Temp", "device": "🌀", "level": "\u2028", "time": 1}',
     '{"fact": "Login", "user": "-5", "ms": 1, "score": 2, "note": 3, "time": 1}',
 ]  # fmt: skip
 NUMBERS = [
@@ -283,6 +285,7 @@ def event(draw: Any) -> bytes:
 @settings(
     max_examples=8,
     deadline=None,
+    phases=[Phase.explicit, Phase.generate],  # the event that fails is told: none need be sought
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large,
                            HealthCheck.function_scoped_fixture, HealthCheck.large_base_example],
 )  # fmt: skip
@@ -291,4 +294,4 @@ def test_what_the_jvm_takes_for_a_fact_is_that_fact(
     spark: SparkSession, lines: list[bytes], stamp: int | None
 ) -> None:
     for line, found in zip(lines, clean(spark, lines, stamp=stamp), strict=True):
-        assert found in (None, read(line, stamp=stamp)), line
+        assert found in (None, read(line, stamp=stamp)), (line, found)
