@@ -17,6 +17,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from monitor import alerts
+from monitor.alerts import Alert
 from monitor.checkpoint import open_checkpoint
 from monitor.clock import Clock
 from monitor.display import Totals, display, log, log_to_stderr
@@ -33,6 +35,9 @@ from resolution.routing import Routing
 from storage.errors import StoreError
 from storage.programs import end_run, register_run
 from storage.store import Store, home_folder, open_store
+
+_LAST_ALERTS = 10
+"""Seconds that the alerts of the last batch are given; what is left then waits in the store."""
 
 
 class RunFailed(WhilstError):
@@ -67,6 +72,7 @@ class Settings:
     metrics: tuple[str, int] | None = None
     json_logs: bool = False
     spark: dict[str, str] = field(default_factory=dict)
+    alerts: dict[str, tuple[Alert, ...]] = field(default_factory=dict)
 
 
 def make_run(
@@ -141,6 +147,7 @@ def run_program(loaded: Loaded, settings: Settings) -> str:
             host, port = settings.metrics
             log.info(f"metrics at http://{host}:{metrics.serve(host, port)}/metrics")
         counts = Counts(store.url("reader"), run.number)
+        delivery = alerts.start(store, settings.alerts)
         error: str | None = "it was killed"
         try:
             _watched(run, ended, totals, counts, metrics, settings)
@@ -156,6 +163,7 @@ def run_program(loaded: Loaded, settings: Settings) -> str:
             raise RunFailed(f"the stream failed: {error} (all of it in {log_file})") from None
         finally:
             run.close()
+            delivery.stop(drain=_LAST_ALERTS)
             with store.engine("owner") as engine:
                 end_run(engine, run.number, error)
         told = totals.text(counts.read())

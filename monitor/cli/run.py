@@ -118,6 +118,22 @@ def run(
             "--spark", envvar="WHILST_SPARK", metavar="KEY=VALUE", help="A setting of Spark's."
         ),
     ] = None,
+    webhook: Annotated[
+        str | None,
+        typer.Option(envvar="WHILST_WEBHOOK", metavar="URL", help="Where confirmed answers go."),
+    ] = None,
+    webhook_secret: Annotated[
+        str | None,
+        typer.Option(
+            envvar="WHILST_WEBHOOK_SECRET",
+            metavar="env:NAME|file:PATH",
+            help="Where the secret that signs them is.",
+        ),
+    ] = None,
+    webhook_allow_private: Annotated[
+        bool,
+        typer.Option("--webhook-allow-private", help="Let it be an address of this network."),
+    ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Forget where the last run ended, and start anew.")
     ] = False,
@@ -150,7 +166,8 @@ def run(
     """
     program = program_of(program_file)
     with failing():
-        from monitor.config import ConfigError, milliseconds, pairs, point
+        from monitor import alerts
+        from monitor.config import FILE, ConfigError, milliseconds, pairs, point
         from monitor.run import Options
         from monitor.setup.places import SetupError
         from monitor.sources import parse_source
@@ -181,6 +198,14 @@ def run(
             _address(metrics),
             log_format is LogFormat.json,
             pairs(spark or [], "--spark"),
+            alerts.gather(
+                config or (FILE if FILE.exists() else None),
+                program=program_file.stem,
+                queries=[query.name for query in program.queries],
+                url=webhook,
+                secret=webhook_secret,
+                allow_private=webhook_allow_private,
+            ),
         )
         try:
             told = run_program(Loaded.of(program_file.stem, program), settings)
