@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from typing import Any
 
+from dashboard.atoms import Values, filled, values_of
 from dashboard.markup import Node, bag, h
+from dashboard.queries import Triple
 from dashboard.scope import empty
 from dashboard.times import Clock
 
@@ -23,7 +23,7 @@ def premise_sets(atom: str, explained: dict[str, Any] | None, clock: Clock) -> N
         return bag(
             "premises",
             head,
-            empty("This run did not say.", "See", "whilst explain PROGRAM"),
+            empty("This run did not say.", "The command does:", "whilst explain PROGRAM"),
             key=atom,
         )
     found = explained["premise_sets"]
@@ -31,9 +31,9 @@ def premise_sets(atom: str, explained: dict[str, Any] | None, clock: Clock) -> N
     return bag(
         "premises",
         head,
-        *(h("p", note[:1].upper(), note[1:], ".") for note in explained["notes"]),
+        *(h("p", note[:1].upper() + note[1:] + ".") for note in explained["notes"]),
         *(_premise_set(one, clock) for one in found[:_MOST]),
-        h("p", f"And {more} more; see ", h("code", "whilst explain PROGRAM"), ".")
+        h("p", f"And {more:,} more; see ", h("code", "whilst explain PROGRAM"), ".")
         if more > 0
         else None,
         key=atom,
@@ -46,61 +46,81 @@ def _premise_set(one: dict[str, Any], clock: Clock) -> Node:
         h("p", h("code", one["answer"]), " holds where"),
         h(
             "ul",
-            *(_atom(atom) for atom in one["atoms"]),
+            *(_atom(atom, clock) for atom in one["atoms"]),
             *(h("li", h("code", condition)) for condition in one["conditions"]),
             class_="must",
         ),
-        h("p", _decided(one["decided_after"]), class_="quiet"),
+        h("p", _decided(one["decided_after"], clock), class_="quiet"),
         key=str(one["number"]),
     )
 
 
-def _atom(atom: dict[str, Any]) -> Node:
-    return h(
-        "li", h("code", atom["atom"]), f" holds, and arrives at most {_points(atom['delay'])} late"
-    )
+def _atom(atom: dict[str, Any], clock: Clock) -> Node:
+    closes = atom["closes_after"]
+    told = f" {_when(atom['from'], atom['to'], clock)}, and may arrive up to "
+    told += f"{clock.span(atom['delay'])} late"
+    if closes is not None:
+        told += f": it closes {_shift(closes, clock)}"
+    return h("li", h("code", atom["atom"]), told)
 
 
-def _decided(after: int | None) -> str:
+def _when(first: int | None, last: int | None, clock: Clock) -> str:
+    """When an atom holds, told from the time of the answer."""
+    if first is None and last is None:
+        return "at any time"
+    if first == last and first is not None:
+        return _shift(first, clock)
+    if first is None and last is not None:
+        return f"at the latest {_shift(last, clock)}"
+    if last is None and first is not None:
+        return f"at the earliest {_shift(first, clock)}"
+    assert first is not None
+    assert last is not None
+    return f"from {_shift(first, clock)} to {_shift(last, clock)}"
+
+
+def _shift(points: int, clock: Clock) -> str:
+    if points == 0:
+        return "at the answer's time"
+    return f"{clock.span(abs(points))} {'after' if points > 0 else 'before'} it"
+
+
+def _decided(after: int | None, clock: Clock) -> str:
     if after is None:
         return "Nothing bounds how late some of it may come: it may stay pending for ever."
-    return f"Decided at the latest {_points(after)} after the answer's own."
+    return f"Decided {clock.span(after)} after the answer's time at the latest."
 
 
-def _points(count: int) -> str:
-    return "1 time point" if count == 1 else f"{count} time points"
+# --- one answer ----------------------------------------------------------------------------------
 
 
 def derivation(
-    explained: list[dict[str, Any]], premise: int, bindings: Mapping[str, Any]
+    explained: list[dict[str, Any]], triple: Triple, answer: str, clock: Clock
 ) -> Node | None:
     """The rules that lead to an answer, with its own values; None where the run did not say."""
+    atoms = (*triple.evidence, *triple.hypotheses)
     for query in explained:
         for one in query["premise_sets"]:
-            if one["number"] == premise:
-                return h("ul", _derived(one["derivation"], bindings), class_="history")
+            premises = [atom["atom"] for atom in one["atoms"]]
+            if one["number"] != triple.premise:
+                continue
+            values = values_of(premises, (one["answer"], answer), atoms)
+            if all(filled(atom, values) in atoms for atom in premises):
+                return h("ul", _derived(one["derivation"], values, triple, clock), class_="tree")
     return None
 
 
-def _derived(node: dict[str, Any], bindings: Mapping[str, Any]) -> Node:
-    by = h("small", f" by the rule in line {node['line']}") if node["line"] is not None else None
-    below = [_derived(child, bindings) for child in node["from"]]
-    atom = h("code", _with_values(node["atom"], bindings))
-    return h("li", atom, by, h("ul", *below) if below else None)
-
-
-_VARIABLE = re.compile(r'"(?:[^"\\]|\\.)*"|\b([A-Z_]\w*)\b(?!\()([+-]\d+)?')
-
-
-def _with_values(atom: str, bindings: Mapping[str, Any]) -> str:
-    """An atom with the values of the variables that are bound; strings are left as they are."""
-
-    def value(found: re.Match[str]) -> str:
-        bound = bindings.get(found[1]) if found[1] else None
-        if bound is None:
-            return found[0]
-        if found[2] and isinstance(bound, int):
-            return str(bound + int(found[2]))
-        return str(bound)
-
-    return _VARIABLE.sub(value, atom)
+def _derived(node: dict[str, Any], values: Values, triple: Triple, clock: Clock) -> Node:
+    text = filled(node["atom"], values)
+    told: list[Node] = [h("code", clock.atom(text))]
+    if node["line"] is not None:
+        rule = f"line {node['line']}: {node['rule']}"
+        told.append(h("small", rule, class_="rule"))
+    if text in triple.evidence:
+        arrival = triple.arrivals[triple.evidence.index(text)]
+        told.append(h("span", "arrived at ", clock.at(arrival), class_="leaf evidence"))
+    elif text in triple.hypotheses:
+        said = "may still arrive" if triple.live else "did not come"
+        told.append(h("span", said, class_="leaf hypothesis"))
+    below = [_derived(child, values, triple, clock) for child in node["from"]]
+    return h("li", *told, h("ul", *below) if below else None)

@@ -70,16 +70,16 @@ def _drawn() -> None:
         )
         if shown is not None
         else None,
-        _rules(whole, shown),
+        _rules(whole, shown, clock),
         h("section", h("h2", "History"), _history(whole.history, clock)),
         h("section", h("h2", "Alerts"), _alerts(whole.alerts, clock)),
     )
 
 
-def _rules(whole: Whole, shown: Triple | None) -> Node | None:
+def _rules(whole: Whole, shown: Triple | None, clock: Clock) -> Node | None:
     if shown is None:
         return None
-    led = derivation(whole.explained, shown.premise, whole.answer.bindings)
+    led = derivation(whole.explained, shown, whole.answer.answer, clock)
     return h("section", h("h2", "Rules that lead to it"), led) if led is not None else None
 
 

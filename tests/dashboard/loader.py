@@ -4,59 +4,22 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
+from monitor.store_info import program_info
 from resolution.changes import CHANGES
 from resolution.facts import RejectedEvent, read_event
 from resolution.lives import lives, row
 from resolution.premises import premise_sets
-from resolution.program import Program, load
-from storage.programs import ProgramInfo, QueryInfo, StreamInfo, VariableInfo, register_run
+from resolution.program import load
+from storage.programs import register_run
 from storage.staging import EVENTS, stage_changes, stage_events
 from storage.store import Store
 from storage.writer import BatchFigures, Writer
-
-
-def info(
-    program: Program, name: str, text: str, explained: Iterator[Any] | None = None
-) -> ProgramInfo:
-    times = {q.atom.time.base.name for q in program.queries if q.atom.time and q.atom.time.base}
-    return ProgramInfo(
-        name,
-        text,
-        program.unit,
-        tuple(
-            QueryInfo(
-                q.name,
-                str(q.atom),
-                tuple(
-                    VariableInfo(v, "time" if v in times else "text") for v in _variables(q.atom)
-                ),
-                next(explained, None) if explained else None,
-            )
-            for q in program.queries
-        ),
-        tuple(
-            StreamInfo(s, tuple((f.name, f.type) for f in fields), *_bounds(program, s))
-            for s, fields in program.streams.items()
-        ),
-    )
-
-
-def _variables(atom: Any) -> list[str]:
-    names = [a.name for a in atom.args if hasattr(a, "name")]
-    if atom.time is not None and atom.time.base is not None:
-        names.append(atom.time.base.name)
-    return list(dict.fromkeys(names))
-
-
-def _bounds(program: Program, stream: str) -> tuple[int, int]:
-    bounds = program.delays.bounds[stream]
-    return bounds[(None,) * len(program.streams[stream])], program.delays.largest(stream)
 
 
 @dataclass
@@ -67,18 +30,16 @@ class Loader:
     name: str
     text: str
     checkpoint: str = "test"
-    explained: list[Any] | None = None
     _arrived: dict[Any, int] = field(default_factory=dict)
     _batch: int = -1
 
     def __post_init__(self) -> None:
         self.program = load(self.text, self.name)
         self._sets = [premise_sets(self.program, query) for query in self.program.queries]
-        explained = iter(self.explained) if self.explained else None
         with self.store.engine("owner") as engine:
             self.run = register_run(
                 engine,
-                info(self.program, self.name, self.text, explained),
+                program_info(self.name, self.text, self.program, self._sets),
                 self.checkpoint,
                 ["facts.jsonl"],
             )

@@ -15,6 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.advice import advice
+from dashboard.atoms import Atom, filled, parsed, values_of
+from dashboard.explained import derivation, premise_sets
 from dashboard.filters import parse_bindings, parse_instant
 from dashboard.highlight import highlighted
 from dashboard.markup import Node, h, link
@@ -23,6 +25,9 @@ from dashboard.screens.decided import to_csv
 from dashboard.timeline import timeline
 from dashboard.times import Clock, duration
 from dashboard.words import must_happen, time_of, waits_for
+from resolution.explain import explain
+from resolution.program import load
+from tests.dashboard.demo import TURBINES
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 TAU = int(NOW.timestamp())
@@ -319,3 +324,57 @@ def test_a_link_carries_any_text_in_its_query() -> None:
 def test_a_clock_that_ticks_is_where_the_wall_clock_is() -> None:
     tau = int(time.time())
     assert abs(Clock(1000, tau, True, tau).position() - time.time()) < 60
+
+
+# --- derivations ---------------------------------------------------------------------------------
+
+
+def test_atoms_are_taken_apart() -> None:
+    assert parsed('Odd("a, \\"b)", x1, T+1)') == Atom("Odd", ('"a, \\"b)"', "x1", "T+1"))
+    assert parsed("Alarm(T)") == Atom("Alarm", ("T",))
+    assert parsed("no atom") is None
+
+
+def test_values_come_from_the_answer_its_evidence_and_its_hypotheses() -> None:
+    values = values_of(
+        ["Login(U, fail, T1)", "Login(U, success, T2)"],
+        ("Brute(U, T2)", "Brute(u7, T2)"),
+        ["Login(u7, fail, 10)", "Login(u7, success, T2)"],
+    )
+    assert filled("Seen(U, T1+3)", values) == "Seen(u7, 13)"
+    assert filled("Seen(U, T2-1)", values) == "Seen(u7, T2-1)"
+    assert filled('Seen("U", 4)', values) == 'Seen("U", 4)'
+
+
+def test_premises_that_could_match_either_fact_match_so_that_all_fit() -> None:
+    values = values_of(
+        ["Temp(X, T)", "Temp(Y, T+1)", "Link(X, Y, T)"],
+        ("Both(T)", "Both(5)"),
+        ["Temp(a, 5)", "Temp(b, 6)", "Link(a, b, 5)"],
+    )
+    assert filled("Pair(X, Y, T)", values) == "Pair(a, b, 5)"
+
+
+def test_a_derivation_shows_rules_with_the_values_of_the_answer() -> None:
+    program = load(TURBINES)
+    shown = triple(
+        evidence=["Temp(wt2, high, 10)"],
+        hypotheses=["Temp(wt2, high, 20)", "Temp(wt2, high, 30)"],
+    )
+    drawn = derivation(explain(program), shown, "Malf(wt2, 10)", REPLAY)
+    assert drawn is not None
+    said = text(drawn)
+    assert "Shdn(wt2, 30)" in said
+    assert "Cool(wt2, 20)" in said
+    assert "Temp(wt2, high, 10)arrived at τ 11" in said
+    assert said.count("may still arrive") == 2
+
+
+def test_premise_sets_are_told_in_words() -> None:
+    (malf, halt) = explain(load(TURBINES))
+    said = text(premise_sets("Malf(X, T)", malf, REPLAY))
+    assert "Temp(X, high, T+10) 10 time points after it, and may arrive up to 90" in said
+    assert "Decided 110 time points after the answer's time at the latest." in said
+    said = text(premise_sets("Halt(X, T)", halt, REPLAY))
+    assert "Brake(X, T1) from 120 time points before it to 1 time point before it" in said
+    assert "did not say" in text(premise_sets("Malf(X, T)", None, REPLAY))

@@ -192,6 +192,9 @@ def test_a_pending_answer_says_what_must_happen_and_by_when(
     expect(page.locator(".line.now")).to_be_visible()
     expect(page.locator(".line.deadline")).to_be_visible()
     expect(page.locator("section", has_text="History").last).to_contain_text("became pending")
+    tree = page.locator(".tree").first
+    expect(tree).to_contain_text("Shdn(")
+    expect(tree.locator(".leaf.hypothesis")).to_have_count(len(hypotheses))
 
 
 def test_a_confirmed_answer_shows_its_evidence(view: View, site: str, postgres: Store) -> None:
@@ -295,6 +298,8 @@ def test_rules_show_the_program_and_its_delays(view: View, site: str) -> None:
     delays = page.locator("section", has_text="Delays seen").last
     expect(delays.locator(".premises", has_text="Temp(device, level)")).to_contain_text("too tight")
     expect(delays.locator(".columns .mark")).to_have_count(3)
+    sets = page.locator("section", has_text="Premise sets").last
+    expect(sets).to_contain_text("Temp(X, high, T+10) 10 s after it")
 
 
 def test_health_shows_late_facts_rejected_events_and_their_reasons(
