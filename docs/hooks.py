@@ -44,17 +44,18 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         mark = f"<!-- generated: {name} -->"
         if mark in markdown:
             markdown = markdown.replace(mark, make())
-    return markdown
+    return markdown.replace("```rules", "```prolog")  # the highlighter knows its cousin
 
 
 def _example(path: Path) -> str:
     """An example's page, with its rules and facts under it."""
     text = path.read_text()
-    shown = {".rules": "rules", ".jsonl": "json", ".csv": "csv"}
-    for file in sorted(path.parent.iterdir(), key=lambda f: (f.suffix != ".rules", f.name)):
-        if file.suffix in shown:
-            language = "prolog" if file.suffix == ".rules" else shown[file.suffix]
-            text += f'\n```{language} title="{file.name}"\n{file.read_text()}```\n'
+    languages = {".rules": "rules", ".csv": "csv", ".jsonl": "json"}
+    files = [file for file in path.parent.iterdir() if file.suffix in languages]
+    for file in sorted(
+        files, key=lambda f: (f.suffix == ".jsonl", f.suffix == ".csv", f.stem == "expected")
+    ):
+        text += f'\n```{languages[file.suffix]} title="{file.name}"\n{file.read_text()}```\n'
     return text
 
 

@@ -1,5 +1,6 @@
 """A simulated wind farm: a reading a second from each turbine, held back on its way.
 
+`whilst simulate` makes facts that fit any program; a farm has weather, and heat that lasts.
 Most readings arrive within a second, some out of order, a few after their delay bound, and a few
 never. The same seed gives the same weather and the same lines.
 """
@@ -14,8 +15,8 @@ from dataclasses import dataclass, field
 
 TURBINES = 12
 SLOW = "wt7"
-DELAY = 5
-SLOW_DELAY = 15
+DELAY = 15
+SLOW_DELAY = 45
 
 RULES = f"""\
 % When is a wind turbine about to fail? Three readings `high` in a row.
