@@ -2,7 +2,7 @@
 
 Spark hands over every group that got a row in this batch, with all the facts it holds. The facts
 with this batch's marker are fresh; what they changed is the difference of two pure functions, so
-a batch that is computed again gives the same changes, and one that was applied is not applied twice.
+a batch that is computed again gives the same changes, and none is applied twice.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SUMMARY = pa.schema(
 
 @dataclass(frozen=True)
 class KernelStep:
-    """What a task does with its groups (`query`, `key`, `closes`, `facts`): stages their changes."""
+    """What a task does with its groups (query, key, closes, facts): stages their changes."""
 
     shipped: Shipped
     conninfo: str

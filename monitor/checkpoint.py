@@ -47,7 +47,7 @@ class Checkpoint:
         return (self.spark / "offsets").exists()
 
     def complete_before(self, batch: int, complete: int | None) -> int | None:
-        """What was complete before a batch: as told at its first attempt, and the same ever after."""
+        """What was complete before a batch: as told at its first attempt, and ever after."""
         folder = self.folder / "complete"
         path = folder / str(batch)
         with contextlib.suppress(FileNotFoundError):

@@ -199,6 +199,7 @@ class Run:
 
     def _run_batch(self, groups: DataFrame, number: int) -> None:
         began = time.monotonic()
+        self._writer.discard(self.number)  # what an attempt that died has left
         context = self.spark.sparkContext
         execution = _execution(self.spark)
         complete = self.checkpoint.complete_before(number, self.clock.complete)

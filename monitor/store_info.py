@@ -41,11 +41,24 @@ def _variables(program: Program, sets: tuple[PremiseSet, ...]) -> list[VariableI
     for place, term in enumerate(query.args):
         if isinstance(term, Var) and "#" not in term.name:
             numeric = all(_numeric(program, premises, place) for premises in sets)
-            found[term.name] = VariableInfo(term.name, "number" if numeric else "text")
+            kind = "number" if numeric else "text"
+            found[term.name] = VariableInfo(term.name, kind, _column(program, sets, place))
     base = query.time.base if query.time is not None else None
     if base is not None and "#" not in base.name:
         found[base.name] = VariableInfo(base.name, "time")
     return list(found.values())
+
+
+def _column(program: Program, sets: tuple[PremiseSet, ...], place: int) -> str | None:
+    """The field that a value of the answer comes from, where all premise sets agree."""
+    names = {
+        program.streams[atom.predicate][at].name
+        for premises in sets
+        for atom in premises.atoms
+        for at, arg in enumerate(atom.args)
+        if isinstance(arg, Var) and arg == premises.answer.args[place]
+    }
+    return names.pop() if len(names) == 1 else None
 
 
 def _numeric(program: Program, premises: PremiseSet, place: int) -> bool:

@@ -8,7 +8,7 @@ import typer
 
 app = typer.Typer(
     name="whilst",
-    help="Answers while you wait: which answers hold, which may still come, and what each waits for.",
+    help="Answers while you wait: which hold, which may still come, and what each waits for.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
