@@ -75,7 +75,7 @@ def _by_name(node: Node) -> tuple[object, ...]:
     return tuple(int(p) if p.isdigit() else p for p in re.split(r"(\d+)", node.name))
 
 
-def _edges(comparison: Comparison) -> list[tuple[Node, Node, int]]:
+def edges(comparison: Comparison) -> list[tuple[Node, Node, int]]:
     """A time comparison as bounds (x, y, k): x - y <= k."""
     left, right = comparison.left, comparison.right
     assert isinstance(left, Time)
@@ -119,7 +119,7 @@ class Bounds:
                 natural[time.base] = max(natural.get(time.base, -time.offset), -time.offset)
         bounds: dict[tuple[Node, Node], int] = {(None, v): -least for v, least in natural.items()}
         for comparison in comparisons:
-            for x, y, k in _edges(comparison):
+            for x, y, k in edges(comparison):
                 bounds[x, y] = min(k, bounds.get((x, y), k))
         _close(bounds)
         consistent = all(k >= 0 for (x, y), k in bounds.items() if x == y)
@@ -127,22 +127,23 @@ class Bounds:
 
     def implies(self, comparison: Comparison) -> bool:
         """Whether a time comparison holds wherever these bounds do."""
-        return all(self._at_most(x, y) <= k for x, y, k in _edges(comparison))
+        return all(self.at_most(x, y) <= k for x, y, k in edges(comparison))
 
     def latest(self, time: Time) -> int | None:
         """The greatest time point that `time` may be, None if there is none."""
         if time.base is None:
             return time.offset
-        most = self._at_most(time.base, None)
+        most = self.at_most(time.base, None)
         return None if most == _INFINITE else int(most) + time.offset
 
     def earliest(self, time: Time) -> int:
         """The least time point that `time` may be; its variable is one whose times are natural."""
         if time.base is None:
             return time.offset
-        return time.offset - int(self._at_most(None, time.base))
+        return time.offset - int(self.at_most(None, time.base))
 
-    def _at_most(self, x: Node, y: Node) -> float:
+    def at_most(self, x: Node, y: Node) -> float:
+        """The greatest value of x - y, infinite where there is none."""
         return 0 if x == y else self.closed.get((x, y), _INFINITE)
 
     @cached_property
@@ -153,7 +154,7 @@ class Bounds:
         found: list[Comparison] = []
         for node in nodes:
             for other in leader.values():
-                there, back = self._at_most(node, other), self._at_most(other, node)
+                there, back = self.at_most(node, other), self.at_most(other, node)
                 if there + back == 0:
                     assert node is not None
                     leader[node] = other
@@ -174,13 +175,13 @@ class Bounds:
 
     def _needed(self, x: Node, y: Node, heads: list[Node]) -> bool:
         """Whether x - y <= k follows neither from two other bounds nor from being natural."""
-        k = self._at_most(x, y)
+        k = self.at_most(x, y)
         if k == _INFINITE:
             return False
-        if x is None and any(-k <= n - self._at_most(v, y) for v, n in self.natural.items()):
+        if x is None and any(-k <= n - self.at_most(v, y) for v, n in self.natural.items()):
             return False  # y is not below v plus something, and v not below n
         return not any(
-            self._at_most(x, z) + self._at_most(z, y) <= k for z in heads if z not in (x, y)
+            self.at_most(x, z) + self.at_most(z, y) <= k for z in heads if z not in (x, y)
         )
 
     def _variables(self) -> set[Var]:
@@ -199,3 +200,35 @@ def _close(bounds: dict[tuple[Node, Node], int]) -> None:
             for y, more in out:
                 if k + more < bounds.get((x, y), _INFINITE):
                     bounds[x, y] = k + more
+
+
+# --- several comparisons -------------------------------------------------------------------------
+
+
+def time_comparisons(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    return [c for c in comparisons if isinstance(c.left, Time)]
+
+
+def undecided(comparisons: Iterable[Comparison]) -> tuple[Comparison, ...]:
+    """The comparisons that are not true already, each once."""
+    return tuple(
+        dict.fromkeys(
+            c if isinstance(c.left, Time) else oriented(c)
+            for c in comparisons
+            if decide(c) is not True
+        )
+    )
+
+
+def implied(
+    comparisons: Iterable[Comparison], bounds: Bounds, objects: frozenset[Comparison]
+) -> bool:
+    """Whether comparisons follow from time bounds and the object comparisons that are there."""
+    return all(
+        bounds.implies(c) if isinstance(c.left, Time) else decide(c) or oriented(c) in objects
+        for c in comparisons
+    )
+
+
+def object_comparisons(comparisons: Iterable[Comparison]) -> frozenset[Comparison]:
+    return frozenset(oriented(c) for c in comparisons if not isinstance(c.left, Time))

@@ -13,10 +13,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from resolution.bounds import decide
+from resolution.bounds import decide, undecided
 from resolution.delays import Delays
 from resolution.index import Index
-from resolution.premises import PremiseSet, undecided
+from resolution.premises import PremiseSet
 from resolution.reference import first_evidence
 from resolution.substitution import Substitution, apply, image, instance, match, unify, variables
 from resolution.terms import Atom, Term, Time, Var

@@ -8,46 +8,78 @@ A premise set ⟨θ, H, C⟩ says: where all atoms of H hold and the comparisons
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from resolution.bounds import Bounds, decide, oriented
-from resolution.errors import WhilstError
+from resolution.bounds import Bounds, decide, time_comparisons, undecided
+from resolution.errors import Lines, WhilstError
 from resolution.program import Program, Query, Rule
+from resolution.redundancy import condense, irredundant
 from resolution.substitution import (
     Substitution,
     apply,
     apply_comparison,
-    embeddings,
-    image,
-    instance,
-    match,
     unify,
     variables,
+    variables_in_order,
 )
 from resolution.terms import Atom, Comparison, Term, Time, Value, Var
 
+__all__ = [
+    "LIMIT",
+    "Derivation",
+    "Multiplier",
+    "PremiseSet",
+    "TooManyPremiseSets",
+    "premise_sets",
+    "time_comparisons",
+    "undecided",
+]
+
 LIMIT = 50_000
 """Leaves of a resolution beyond which a program is refused rather than waited for."""
+_STEPS_A_LEAF = 20
+"""Steps on the way to a leaf that are waited for: they may multiply too, and lead nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Multiplier:
+    """A rule whose head holds in many ways, because the atoms of its body do."""
+
+    rule: Rule
+    line: int
+    ways: int
+    factors: tuple[tuple[str, int, int], ...]
+    """Each predicate of the body that holds in several ways: in how many, how often it stands."""
+
+    def __str__(self) -> str:
+        factors = " × ".join(
+            f"{name} in {ways:,} ways" + (f", {times} times" if times > 1 else "")
+            for name, ways, times in self.factors
+        )
+        return f"line {self.line}: {factors}: {self.rule.head.predicate} in {self.ways:,} ways"
 
 
 class TooManyPremiseSets(WhilstError):
     """A query whose rules multiply beyond the limit; `multipliers` says which ones do."""
 
-    def __init__(self, query: str, limit: int, multipliers: list[tuple[str, int]]) -> None:
+    def __init__(self, query: str, limit: int, multipliers: list[Multiplier]) -> None:
         self.query, self.limit, self.multipliers = query, limit, multipliers
         super().__init__(query, limit, multipliers)
 
     def __str__(self) -> str:
-        worst = ", ".join(f"{name} in {ways:,} ways" for name, ways in self.multipliers[:5])
-        return (
-            f"{self.query} has more than {self.limit:,} premise sets: its rules multiply. "
-            f"A body holds {worst}.\n"
+        why = "its rules multiply" if self.multipliers else "it has that many rules"
+        told = [f"{self.query} has more than {self.limit:,} premise sets: {why}"]
+        told += [f"  {multiplier}" for multiplier in self.multipliers[:5]]
+        told.append(
             "  hint: join fewer predicates that each have several rules or rigid facts in one "
             "body, or query the parts on their own"
         )
+        return "\n".join(told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +121,14 @@ class PremiseSet:
 
 def premise_sets(program: Program, query: Query, limit: int = LIMIT) -> tuple[PremiseSet, ...]:
     """`P_Q`, in order, numbered from 1. Raises TooManyPremiseSets beyond `limit` leaves."""
-    leaves: list[PremiseSet] = []
-    for leaf in _resolve(program, query):
-        if len(leaves) >= limit:
-            raise TooManyPremiseSets(query.name, limit, _multipliers(program, query))
-        leaves.append(condense(leaf))
+    goals = list(itertools.islice(_resolve(program, query, limit * _STEPS_A_LEAF), limit + 1))
+    if len(goals) > limit or goals[-1:] == [None]:
+        raise TooManyPremiseSets(query.name, limit, _multipliers(program, query))
+    leaves = (_leaf(query, goal) for goal in goals if goal is not None)
+    condensed = [condense(leaf) for leaf in leaves if leaf is not None]
     return tuple(
         replace(premises, number=number)
-        for number, premises in enumerate(_irredundant(leaves), start=1)
+        for number, premises in enumerate(irredundant(condensed), start=1)
     )
 
 
@@ -112,48 +144,45 @@ class _Goal:
     comparisons: tuple[Comparison, ...]
     by: Substitution
     steps: tuple[Step, ...]
+    nodes: int
+    """How many nodes there are: atoms that were resolved, and atoms that are left."""
 
 
-def _resolve(program: Program, query: Query) -> Iterator[PremiseSet]:
-    """The leaves of the SLD tree, left to right, less those that can never hold."""
+def _resolve(program: Program, query: Query, limit: int) -> Iterator[_Goal | None]:
+    """The leaves of the SLD tree, left to right; None where the steps come to the limit."""
     rows = _RigidIndex(program)
-    stack = [_Goal(((0, query.atom),), (), {}, ())]
-    fresh = 0
-    while stack:
+    stack = [_Goal(((0, query.atom),), (), {}, (), 1)]
+    renamings = itertools.count(1)
+    for _ in range(limit):
+        if not stack:
+            return
         goal = stack.pop()
         at = _selected(program, goal, rows)
         if at is None:
-            leaf = _leaf(query, goal)
-            if leaf is not None:
-                yield leaf
+            yield goal
             continue
         node, atom = goal.atoms[at]
-        rest = goal.atoms[:at], goal.atoms[at + 1 :]
+        before, after = goal.atoms[:at], goal.atoms[at + 1 :]
         further: list[_Goal] = []
         if atom.predicate in program.rigid:
+            steps = (*goal.steps, (node, atom, None, ()))
             for row in rows.matching(apply(atom, goal.by)):
                 by = unify(atom, Atom(atom.predicate, row, None), goal.by)
                 if by is not None:
-                    steps = (*goal.steps, (node, atom, None, ()))
-                    further.append(_Goal(rest[0] + rest[1], goal.comparisons, by, steps))
+                    rest = before + after
+                    further.append(_Goal(rest, goal.comparisons, by, steps, goal.nodes))
         for rule in program.rules_for(atom.predicate):
-            fresh += 1
-            renamed = _renamed(rule, fresh)
+            renamed = _renamed(rule, next(renamings))
             by = unify(atom, renamed.head, goal.by)
             if by is None:
                 continue
-            first = 1 + max([node, *(n for n, _ in goal.atoms), *_nodes(goal.steps)])
-            body = tuple(enumerate(renamed.body, start=first))
+            body = tuple(enumerate(renamed.body, start=goal.nodes))
             steps = (*goal.steps, (node, atom, rule, tuple(n for n, _ in body)))
             comparisons = goal.comparisons + renamed.comparisons
-            further.append(_Goal(rest[0] + body + rest[1], comparisons, by, steps))
+            nodes = goal.nodes + len(body)
+            further.append(_Goal(before + body + after, comparisons, by, steps, nodes))
         stack.extend(g for g in reversed(further) if not _contradicted(g))
-
-
-def _nodes(steps: tuple[Step, ...]) -> Iterator[int]:
-    for node, _, _, children in steps:
-        yield node
-        yield from children
+    yield None
 
 
 def _selected(program: Program, goal: _Goal, rows: _RigidIndex) -> int | None:
@@ -203,17 +232,11 @@ def _leaf(query: Query, goal: _Goal) -> PremiseSet | None:
 
 
 def _derivation(goal: _Goal, names: Substitution) -> Derivation:
-    steps = {node: (atom, rule, children) for node, atom, rule, children in goal.steps}
-    leaves = dict(goal.atoms)
-
-    def build(node: int) -> Derivation:
-        if node in leaves:
-            return Derivation(apply(apply(leaves[node], goal.by), names))
-        atom, rule, children = steps[node]
+    built = {n: Derivation(apply(apply(atom, goal.by), names)) for n, atom in goal.atoms}
+    for node, atom, rule, children in reversed(goal.steps):  # a child is resolved after its parent
         shown = apply(apply(atom, goal.by), names)
-        return Derivation(shown, rule, tuple(map(build, children)))
-
-    return build(0)
+        built[node] = Derivation(shown, rule, tuple(built[child] for child in children))
+    return built[0]
 
 
 def _readable_names(atoms: tuple[Atom, ...], query: Query) -> dict[Var, Term | Time]:
@@ -222,7 +245,7 @@ def _readable_names(atoms: tuple[Atom, ...], query: Query) -> dict[Var, Term | T
     own = variables(query.atom)
     taken = {v.name for v in own if "#" not in v.name}
     names: dict[Var, Term | Time] = {}
-    for var in _in_order(atoms):
+    for var in variables_in_order(atoms):
         name = var.name.split("#")[0]
         if var not in own or "#" in var.name:
             stem, number = name, 1
@@ -231,16 +254,6 @@ def _readable_names(atoms: tuple[Atom, ...], query: Query) -> dict[Var, Term | T
             taken.add(name)
             names[var] = Time(Var(name), 0) if var in timed else Var(name)
     return names
-
-
-def _in_order(atoms: Iterable[Atom]) -> list[Var]:
-    """The variables in the order in which a reader meets them."""
-    met: dict[Var, None] = {}
-    for atom in atoms:
-        met.update((arg, None) for arg in atom.args if isinstance(arg, Var))
-        if atom.time is not None and atom.time.base is not None:
-            met[atom.time.base] = None
-    return list(met)
 
 
 class _RigidIndex:
@@ -269,148 +282,27 @@ class _RigidIndex:
         return self._by_value[key]
 
 
-def _multipliers(program: Program, query: Query) -> list[tuple[str, int]]:
-    """For each predicate with several ways to hold, in how many ways; the worst first."""
-    ways: dict[str, int] = {}
-
-    def count(predicate: str) -> int:
-        if predicate in program.streams:
-            return 1
-        if predicate not in ways:
-            ways[predicate] = len(program.rigid.get(predicate, ()))
-            for rule in program.rules_for(predicate):
-                product = 1
-                for atom in rule.body:
-                    product *= count(atom.predicate)
-                ways[predicate] += product
-        return ways[predicate]
-
-    count(query.name)
-    return sorted(((p, n) for p, n in ways.items() if n > 1), key=lambda way: (-way[1], way[0]))
-
-
-# --- comparisons ---------------------------------------------------------------------------------
-
-
-def time_comparisons(comparisons: Iterable[Comparison]) -> list[Comparison]:
-    return [c for c in comparisons if isinstance(c.left, Time)]
-
-
-def undecided(comparisons: Iterable[Comparison]) -> tuple[Comparison, ...]:
-    """The comparisons that are not true already, each once."""
-    return tuple(
-        dict.fromkeys(
-            c if isinstance(c.left, Time) else oriented(c)
-            for c in comparisons
-            if decide(c) is not True
-        )
-    )
-
-
-def implied(
-    comparisons: Iterable[Comparison], bounds: Bounds, objects: frozenset[Comparison]
-) -> bool:
-    """Whether comparisons follow from time bounds and the object comparisons that are there."""
-    return all(
-        bounds.implies(c) if isinstance(c.left, Time) else decide(c) or oriented(c) in objects
-        for c in comparisons
-    )
-
-
-def object_comparisons(comparisons: Iterable[Comparison]) -> frozenset[Comparison]:
-    return frozenset(oriented(c) for c in comparisons if not isinstance(c.left, Time))
-
-
-# --- redundancy ----------------------------------------------------------------------------------
-
-
-def condense(premises: PremiseSet) -> PremiseSet:
-    """The same premise set without atoms that the others make superfluous."""
-    smaller = _folded(premises)
-    while smaller is not None:
-        premises, smaller = smaller, _folded(smaller)
-    return premises
-
-
-def _folded(premises: PremiseSet) -> PremiseSet | None:
-    """An instance on a proper part of the atoms that the premise set implies, if there is one."""
-    counts = Counter(a.predicate for a in premises.atoms)
-    if max(counts.values(), default=0) < 2:
-        return None
-    fixed: dict[Var, Term | Time] = _identity(premises.answer)
-    objects = object_comparisons(premises.comparisons)
-    for atom in premises.atoms:
-        others = tuple(a for a in premises.atoms if a != atom)
-        if all(match(atom, other, fixed) is None for other in others):
+def _multipliers(program: Program, query: Query) -> list[Multiplier]:
+    """The rules behind a query that make their heads hold in several ways, the worst first."""
+    ways: dict[str, int] = dict.fromkeys(program.streams, 1)
+    ways |= {name: len(rows) for name, rows in program.rigid.items()}
+    found: list[Multiplier] = []
+    lines = Lines(program.source.text)
+    stack = [query.name]
+    while stack:
+        predicate = stack[-1]
+        rules = program.rules_for(predicate)
+        ahead = [a.predicate for rule in rules for a in rule.body if a.predicate not in ways]
+        if predicate in ways or ahead:
+            stack.extend(ahead) if ahead else stack.pop()
             continue
-        for by in embeddings(premises.atoms, others, fixed):
-            comparisons = tuple(image(c, by) for c in premises.comparisons)
-            if implied(comparisons, premises.bounds, objects):
-                kept = {instance(a, by) for a in premises.atoms}
-                atoms = tuple(a for a in premises.atoms if a in kept)
-                return replace(premises, atoms=atoms, comparisons=undecided(comparisons))
-    return None
-
-
-def _identity(atom: Atom) -> dict[Var, Term | Time]:
-    fixed: dict[Var, Term | Time] = {a: a for a in atom.args if isinstance(a, Var)}
-    if atom.time is not None and atom.time.base is not None:
-        fixed[atom.time.base] = Time(atom.time.base, 0)
-    return fixed
-
-
-def _subsumes(general: PremiseSet, special: PremiseSet) -> bool:
-    by = match(general.answer, special.answer, {})
-    if by is None:
-        return False
-    objects = object_comparisons(special.comparisons)
-    return any(
-        implied((image(c, rho) for c in general.comparisons), special.bounds, objects)
-        for rho in embeddings(general.atoms, special.atoms, by)
-    )
-
-
-Feature: TypeAlias = tuple[object, ...]
-
-
-def _features(premises: PremiseSet) -> set[Feature]:
-    """What every set that this one subsumes has too: an index instead of an all-pairs search.
-
-    Under a substitution that maps one answer to the other, constants stay, and so does the
-    distance between two times that hang on one variable (or on none).
-    """
-    found: set[Feature] = set()
-    places = (premises.answer, *premises.atoms)
-    for at, atom in enumerate(places):
-        role = (atom.predicate, at == 0)
-        found.add(role)
-        found.update((*role, i, a) for i, a in enumerate(atom.args) if not isinstance(a, Var))
-        if atom.time is not None and atom.time.base is None:
-            found.add((*role, atom.time.offset))
-        for other in places[:at]:
-            if atom.time and other.time and atom.time.base == other.time.base:
-                gap = atom.time.offset - other.time.offset
-                if not gap and atom.predicate == other.predicate:
-                    continue  # one atom may be the image of both
-                pair = sorted([(atom.predicate, gap), (other.predicate, -gap)])
-                found.add(("gap", *pair[0], pair[1][0]))
-    return found
-
-
-def _irredundant(leaves: list[PremiseSet]) -> Iterator[PremiseSet]:
-    leaves = list({(leaf.answer, frozenset(leaf.atoms), leaf.comparisons): leaf
-                   for leaf in reversed(leaves)}.values())[::-1]  # fmt: skip
-    features = [_features(leaf) for leaf in leaves]
-    frequency = Counter(feature for found in features for feature in found)
-    filed: dict[Feature, list[int]] = defaultdict(list)
-    for at, found in enumerate(features):
-        filed[min(found, key=lambda f: (frequency[f], repr(f)))].append(at)
-    for at, leaf in enumerate(leaves):
-        rivals = (r for f in features[at] for r in filed.get(f, ()) if r != at)
-        if not any(
-            features[r] <= features[at]
-            and _subsumes(leaves[r], leaf)
-            and (r < at or not _subsumes(leaf, leaves[r]))
-            for r in rivals
-        ):
-            yield leaf
+        ways[predicate] = 0
+        for rule in rules:
+            times = Counter(atom.predicate for atom in rule.body if ways[atom.predicate] > 1)
+            product = math.prod(ways[name] ** often for name, often in times.items())
+            ways[predicate] += product
+            if product > 1:
+                factors = tuple((name, ways[name], often) for name, often in times.items())
+                line, _ = lines.place(rule.span.start)
+                found.append(Multiplier(rule, line, product, factors))
+    return sorted(found, key=lambda multiplier: -multiplier.ways)

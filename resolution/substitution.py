@@ -6,7 +6,7 @@ for themselves. Both work on time terms by integer arithmetic: `T+2` and `S-1` u
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from resolution.terms import Atom, Comparison, Term, Time, Var
@@ -190,3 +190,13 @@ def apart(atom: Atom, keep: Container[Var] = ()) -> Atom:
     if base is not None and base not in keep:
         names[base] = Time(Var(f"{base.name}'"), 0)
     return apply(atom, names)
+
+
+def variables_in_order(atoms: Iterable[Atom]) -> list[Var]:
+    """The variables of atoms in the order in which a reader meets them."""
+    met: dict[Var, None] = {}
+    for atom in atoms:
+        met.update((arg, None) for arg in atom.args if isinstance(arg, Var))
+        if atom.time is not None and atom.time.base is not None:
+            met[atom.time.base] = None
+    return list(met)

@@ -7,15 +7,15 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from resolution.bounds import Bounds
-from resolution.delays import Delays
-from resolution.premises import (
-    PremiseSet,
+from resolution.bounds import (
+    Bounds,
     implied,
     object_comparisons,
     time_comparisons,
     undecided,
 )
+from resolution.delays import Delays
+from resolution.premises import PremiseSet
 from resolution.substitution import (
     Substitution,
     apply,
