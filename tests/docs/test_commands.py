@@ -41,9 +41,10 @@ def test_the_commands_of_a_page(blocks: list[Block], tmp_path: Path) -> None:
             (tmp_path / block.title).write_text(block.text)
         if block.language == "console" and block.not_run is None:
             assert block.commands, f"{block.page}:{block.line}: no line starts with `$ `"
-            for command in block.commands:
-                last = command is block.commands[-1]
-                _run(command, tmp_path, f"{block.page}:{block.line}", block.code if last else 0)
+            *before, last = block.commands
+            for command in before:
+                _run(command, tmp_path, f"{block.page}:{block.line}", 0)
+            _run(last, tmp_path, f"{block.page}:{block.line}", block.code)
 
 
 def _run(command: Command, folder: Path, place: str, code: int) -> None:
