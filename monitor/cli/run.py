@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from monitor.cli.dashboard import beside
 from monitor.cli.programs import ProgramFile, failing, program_of
 
 
@@ -143,6 +144,16 @@ def run(
             envvar="WHILST_METRICS", metavar="[HOST:]PORT", help="Serve metrics for Prometheus."
         ),
     ] = None,
+    dashboard: Annotated[
+        int | None,
+        typer.Option(
+            envvar="WHILST_DASHBOARD",
+            metavar="PORT",
+            min=1,
+            max=65535,
+            help="Serve the dashboard on this port, on this machine, while it runs.",
+        ),
+    ] = None,
     log_format: Annotated[
         LogFormat, typer.Option(envvar="WHILST_LOG_FORMAT", help="How log lines look.")
     ] = LogFormat.text,
@@ -208,7 +219,8 @@ def run(
             ),
         )
         try:
-            told = run_program(Loaded.of(program_file.stem, program), settings)
+            with beside(dashboard, store):
+                told = run_program(Loaded.of(program_file.stem, program), settings)
         except (StoreError, SetupError) as error:
             raise RunFailed(str(error)) from None
         typer.echo(told)
