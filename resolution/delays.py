@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 from resolution.terms import Atom, Term, Value, Var
@@ -33,20 +34,43 @@ class Delays:
             self._known[key] = max(self._instances(atom))
         return self._known[key]
 
+    def least(self, atom: Atom) -> int:
+        """The smallest δ of the instances of an atom."""
+        return min(self._instances(atom))
+
     def largest(self, predicate: str) -> int:
         return max(self.bounds[predicate].values())
 
     def _instances(self, atom: Atom) -> Iterable[int]:
-        """δ of enough instances of an atom to meet its largest.
+        """δ of enough instances of an atom to meet every one that there is.
 
         The instances that a pattern decides are all decided by it in its most general one too,
         which has fresh constants wherever neither pattern nor atom has one.
         """
         patterns = self.bounds[atom.predicate]
+        if not any(isinstance(arg, Var) for arg in atom.args):
+            yield self._most_specific(atom.predicate, atom.args)  # type: ignore[arg-type]
+            return
         for pattern in patterns:
             instance = _meet(atom.args, pattern)
             if instance is not None:
-                yield _most_specific(patterns, instance)
+                yield self._most_specific(atom.predicate, instance)
+
+    def _most_specific(self, predicate: str, instance: Pattern) -> int:
+        patterns = self.bounds[predicate]
+        general = (
+            tuple(v if m else None for v, m in zip(instance, mask, strict=True))
+            for mask in self._masks[predicate]
+        )
+        return max((len(g) - g.count(None), patterns[g]) for g in general if g in patterns)[1]
+
+    @cached_property
+    def _masks(self) -> Mapping[str, set[tuple[bool, ...]]]:
+        """Where the patterns of each stream have constants: few masks stand for many patterns."""
+        return {
+            predicate: {tuple(place is not None for place in pattern) for pattern in patterns}
+            for predicate, patterns in self.bounds.items()
+        }
 
 
 def _unnamed(args: tuple[Term, ...]):  # type: ignore[no-untyped-def]
@@ -67,12 +91,3 @@ def _meet(args: tuple[Term, ...], pattern: Pattern) -> Pattern | None:
         if arg != wanted:
             return None
     return tuple(bound.get(arg) if isinstance(arg, Var) else arg for arg in args)
-
-
-def _most_specific(patterns: Mapping[Pattern, int], instance: Pattern) -> int:
-    matching = (
-        (sum(wanted is not None for wanted in pattern), bound)
-        for pattern, bound in patterns.items()
-        if all(w is None or w == v for w, v in zip(pattern, instance, strict=True))
-    )
-    return max(matching)[1]

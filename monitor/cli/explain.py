@@ -1,15 +1,20 @@
-"""`whilst explain`: what a program comes to."""
+"""`whilst explain`: how the queries of a program are answered."""
 
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from monitor.cli.programs import ProgramFile, failing, program_of
 
-FORMATS = ("text", "json", "tree")
+
+class Form(StrEnum):
+    text = "text"
+    json = "json"
+    tree = "tree"
 
 
 def register(app: typer.Typer) -> None:
@@ -17,34 +22,22 @@ def register(app: typer.Typer) -> None:
 
 
 def explain(
-    program: ProgramFile,
-    format: Annotated[str, typer.Option(help="text, json, or tree: which rules led where.")] = (
-        "text"
-    ),
+    program_file: ProgramFile,
+    form: Annotated[
+        Form,
+        typer.Option("--format", help="Words, a JSON object, or the rules behind each set."),
+    ] = Form.text,
 ) -> None:
-    """Show what each query comes to: premise sets, key, window, delays, what decides an answer.
+    """Show how queries are answered: premise sets, keys, windows, delays, what decides and when."""
+    from resolution.explain import as_text, as_tree, rules
+    from resolution.explain import explain as explained_queries
 
-    Examples: `whilst explain farm.rules`, `whilst explain farm.rules --format tree`
-    """
-    from resolution.explain import explain as explanations
-    from resolution.explain import sentences, tree
-
-    if format not in FORMATS:
-        typer.echo(f"error: --format {format} is not one of {', '.join(FORMATS)}", err=True)
-        raise typer.Exit(2)
+    program = program_of(program_file)
     with failing():
-        found = explanations(program_of(program))
-    if format == "json":
-        typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
-        return
-    for number, query in enumerate(found):
-        if number:
-            typer.echo("")
-        if format == "text":
-            for line in sentences(query):
-                typer.echo(line)
-            continue
-        for premises in query["premise_sets"]:
-            typer.echo(f"premise set {premises['number']}")
-            for line in tree(premises["derivation"], "  "):
-                typer.echo(line)
+        queries = explained_queries(program)
+        if form is Form.json:
+            whole = {"program": program.source.name, "rules": rules(program), "queries": queries}
+            typer.echo(json.dumps(whole, ensure_ascii=False, indent=2))
+        else:
+            write = as_text if form is Form.text else as_tree
+            typer.echo("\n".join(map(write, queries)), nl=False)
