@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from resolution.delays import Delays
 from resolution.incremental import Change, Incremental
-from resolution.premises import PremiseSet
+from resolution.premises import PremiseSet, premise_sets
+from resolution.program import Program
 from resolution.terms import Atom
 from resolution.triples import Triple, by_time, identifiers
 
@@ -59,13 +60,32 @@ def steps(
             yield tau, changes
 
 
-def lives(
-    premise_sets: Iterable[PremiseSet], delays: Delays, arrived: Mapping[Atom, int]
-) -> list[Life]:
+def trace(
+    program: Program, arrived: Mapping[Atom, int], end: int | None = None
+) -> Iterator[tuple[int, list[Triple]]]:
+    """Each τ at which an answer of any query changed, to the end if given, with those of all."""
+    states = _states(program)
+    for tau, _ in steps(states, arrived, end):
+        yield tau, [triple for state in states for triple in state.answers()]
+
+
+def answers(program: Program, arrived: Mapping[Atom, int], tau: int) -> list[Triple]:
+    """`S_τ` of all queries at one τ; what arrives later does not matter."""
+    states = _states(program)
+    for _ in steps(states, {fact: at for fact, at in arrived.items() if at <= tau}, tau):
+        pass
+    return [triple for state in states for triple in state.answers()]
+
+
+def _states(program: Program) -> list[Incremental]:
+    return [Incremental(premise_sets(program, q), program.delays) for q in program.queries]
+
+
+def lives(sets: Iterable[PremiseSet], delays: Delays, arrived: Mapping[Atom, int]) -> list[Life]:
     """Every triple that is ever in `S_τ`, with the interval in which it is."""
     started: dict[str, tuple[int, Triple]] = {}
     ended: dict[str, int] = {}
-    for tau, (change,) in steps([Incremental(premise_sets, delays)], arrived):
+    for tau, (change,) in steps([Incremental(sets, delays)], arrived):
         started.update((triple.identity, (tau, triple)) for triple in change.appeared)
         ended.update((triple.identity, tau) for triple in change.vanished)
     found = []

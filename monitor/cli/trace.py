@@ -14,14 +14,10 @@ import typer
 from monitor.cli.programs import ProgramFile, failing, program_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rich.text import Text
 
     from resolution.facts import Arrivals, Fact
-    from resolution.incremental import Incremental
     from resolution.program import Program
-    from resolution.terms import Atom
     from resolution.triples import Triple
 
 
@@ -62,15 +58,19 @@ def trace(
 
     Bad and late facts are named on standard error; they take no part in any answer.
     """
+    import resolution
+
     if at is not None and until is not None:
         raise typer.BadParameter("give one of --at and --until")
     program = program_of(program_file)
     end = _time_point(at if at is not None else until, program)
     with failing():
-        states = _states(program)
-        arrivals = _arrivals(facts, program, strict)
-        arrived = arrivals.first if end is None else arrivals.by(end)
-        moments = _moments(states, arrived, end, at is not None)
+        arrived = _arrivals(facts, program, strict).first
+        if at is None:
+            moments = resolution.trace(program, arrived, end)
+        else:
+            assert end is not None
+            moments = iter([(end, resolution.answers(program, arrived, end))])
         print_moment = _print_json if form is Form.json else _Tables().print
         lines = _Lines(program)
         for tau, triples in moments:
@@ -86,13 +86,6 @@ def _time_point(text: str | None, program: Program) -> int | None:
         return time_point(int(text) if text.lstrip("-").isdigit() else text, program.unit, "τ")
     except RejectedEvent as error:
         raise typer.BadParameter(str(error)) from None
-
-
-def _states(program: Program) -> list[Incremental]:
-    from resolution.incremental import Incremental
-    from resolution.premises import premise_sets
-
-    return [Incremental(premise_sets(program, q), program.delays) for q in program.queries]
 
 
 def _arrivals(files: list[str], program: Program, strict: bool) -> Arrivals:
@@ -120,23 +113,6 @@ def _arrivals(files: list[str], program: Program, strict: bool) -> Arrivals:
     if bad and strict:
         raise typer.Exit(1)
     return arrivals
-
-
-def _moments(
-    states: list[Incremental], arrived: Mapping[Atom, int], end: int | None, only_end: bool
-) -> Iterator[tuple[int, list[Triple]]]:
-    """Each τ at which an answer of any query changed, with the answers of all."""
-    from resolution.lives import steps
-
-    def answers() -> list[Triple]:
-        return [triple for state in states for triple in state.answers()]
-
-    for tau, _ in steps(states, arrived, end):
-        if not only_end:
-            yield tau, answers()
-    if only_end:
-        assert end is not None
-        yield end, answers()
 
 
 @dataclass(frozen=True, slots=True)
