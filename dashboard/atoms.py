@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["Atom", "Values", "filled", "parsed", "values_of"]
+__all__ = ["Atom", "Values", "filled", "instance", "parsed", "values_of"]
 
 _TERM = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^,"]*)\s*(?:,|$)')
 _TIME = re.compile(r"(?:([A-Za-z_]\w*)([+-]\d+)?|(\d+))")
@@ -62,6 +62,8 @@ def _matched(general: Atom, special: Atom, values: Values) -> Values | None:
     found = dict(values)
     *objects, time = zip(general.terms, special.terms, strict=True)
     for wanted, given in objects:
+        if wanted == "_":  # a variable without a name is another one each time
+            continue
         if not _is_variable(wanted):
             if wanted != given:
                 return None
@@ -73,6 +75,8 @@ def _matched(general: Atom, special: Atom, values: Values) -> Values | None:
     base, offset = wanted_time
     if base is None:
         return found if wanted_time == given_time else None
+    if base == "_":
+        return found
     shifted = (given_time[0], given_time[1] - offset)
     return found if found.setdefault(base, shifted) == shifted else None
 
@@ -120,6 +124,16 @@ def filled(text: str, values: Values) -> str:
             assert known is not None
             terms.append(_printed(value[0], value[1] + known[1]))
     return f"{atom.predicate}({', '.join(terms)})"
+
+
+def instance(text: str, values: Values, atoms: Sequence[str]) -> str | None:
+    """The one of the atoms that this premise is, under the values."""
+    wanted = parsed(text)
+    for one in atoms:
+        given = parsed(one)
+        if wanted and given and _matched(wanted, given, values) is not None:
+            return one
+    return None
 
 
 def _printed(base: str | None, offset: int) -> str:

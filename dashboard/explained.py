@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from dashboard.atoms import Values, filled, values_of
+from dashboard.atoms import Values, filled, instance, values_of
 from dashboard.markup import Node, bag, h
 from dashboard.queries import Triple
 from dashboard.scope import empty
@@ -31,7 +33,7 @@ def premise_sets(atom: str, explained: dict[str, Any] | None, clock: Clock) -> N
     return bag(
         "premises",
         head,
-        *(h("p", note[:1].upper() + note[1:] + ".") for note in explained["notes"]),
+        *map(_warning, explained["warnings"]),
         *(_premise_set(one, clock) for one in found[:_MOST]),
         h("p", f"And {more:,} more; see ", h("code", "whilst explain PROGRAM"), ".")
         if more > 0
@@ -40,7 +42,12 @@ def premise_sets(atom: str, explained: dict[str, Any] | None, clock: Clock) -> N
     )
 
 
+def _warning(text: str) -> Node:
+    return h("p", text[:1].upper() + text[1:] + ".", class_="suggestion")
+
+
 def _premise_set(one: dict[str, Any], clock: Clock) -> Node:
+    with_ = ", ".join(one["rigid"])
     return bag(
         "premise",
         h("p", h("code", one["answer"]), " holds where"),
@@ -50,18 +57,19 @@ def _premise_set(one: dict[str, Any], clock: Clock) -> Node:
             *(h("li", h("code", condition)) for condition in one["conditions"]),
             class_="must",
         ),
-        h("p", _decided(one["decided_after"], clock), class_="quiet"),
+        h("p", "with ", h("code", with_)) if with_ else None,
+        h("p", one["says"][:1].upper() + one["says"][1:] + ".", class_="quiet"),
+        *map(_warning, one["warnings"]),
         key=str(one["number"]),
     )
 
 
 def _atom(atom: dict[str, Any], clock: Clock) -> Node:
-    closes = atom["closes_after"]
-    told = f" {_when(atom['from'], atom['to'], clock)}, and may arrive up to "
-    told += f"{clock.span(atom['delay'])} late"
-    if closes is not None:
-        told += f": it closes {_shift(closes, clock)}"
-    return h("li", h("code", atom["atom"]), told)
+    least, most = clock.span(atom["least_delay"]), clock.span(atom["delay"])
+    late = f"up to {most} late" if least == most else f"up to {least} late, some up to {most}"
+    closes = "it never closes" if atom["closes"] is None else f"it closes at {atom['closes']}"
+    when = _when(atom["from"], atom["to"], clock)
+    return h("li", h("code", atom["atom"]), f" {when}; may arrive {late}; {closes}")
 
 
 def _when(first: int | None, last: int | None, clock: Clock) -> str:
@@ -85,17 +93,11 @@ def _shift(points: int, clock: Clock) -> str:
     return f"{clock.span(abs(points))} {'after' if points > 0 else 'before'} it"
 
 
-def _decided(after: int | None, clock: Clock) -> str:
-    if after is None:
-        return "Nothing bounds how late some of it may come: it may stay pending for ever."
-    return f"Decided {clock.span(after)} after the answer's time at the latest."
-
-
 # --- one answer ----------------------------------------------------------------------------------
 
 
 def derivation(
-    explained: list[dict[str, Any]], triple: Triple, answer: str, clock: Clock
+    explained: list[dict[str, Any]], triple: Triple, answer: str, program: str, clock: Clock
 ) -> Node | None:
     """The rules that lead to an answer, with its own values; None where the run did not say."""
     atoms = (*triple.evidence, *triple.hypotheses)
@@ -105,22 +107,49 @@ def derivation(
             if one["number"] != triple.premise:
                 continue
             values = values_of(premises, (one["answer"], answer), atoms)
-            if all(filled(atom, values) in atoms for atom in premises):
-                return h("ul", _derived(one["derivation"], values, triple, clock), class_="tree")
+            if all(instance(atom, values, atoms) for atom in premises):
+                tree = _Tree(values, triple, program.splitlines(), clock)
+                return h("ul", *tree.branches(one["derivation"]), class_="tree")
     return None
 
 
-def _derived(node: dict[str, Any], values: Values, triple: Triple, clock: Clock) -> Node:
-    text = filled(node["atom"], values)
-    told: list[Node] = [h("code", clock.atom(text))]
-    if node["line"] is not None:
-        rule = f"line {node['line']}: {node['rule']}"
-        told.append(h("small", rule, class_="rule"))
-    if text in triple.evidence:
-        arrival = triple.arrivals[triple.evidence.index(text)]
-        told.append(h("span", "arrived at ", clock.at(arrival), class_="leaf evidence"))
-    elif text in triple.hypotheses:
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    values: Values
+    triple: Triple
+    lines: list[str]
+    clock: Clock
+
+    def branches(self, nodes: Sequence[dict[str, Any]]) -> list[Node]:
+        """The nodes of the least depth, each with those below it: they come top down."""
+        starts = [n for n, node in enumerate(nodes) if node["depth"] == nodes[0]["depth"]]
+        ends = [*starts[1:], len(nodes)]
+        return [
+            self._branch(nodes[start], nodes[start + 1 : end])
+            for start, end in zip(starts, ends, strict=True)
+        ]
+
+    def _branch(self, node: dict[str, Any], below: Sequence[dict[str, Any]]) -> Node:
+        told = self._leaf(node["atom"]) if node["kind"] == "stream" else self._inner(node)
+        return h("li", *told, h("ul", *self.branches(below)) if below else None)
+
+    def _inner(self, node: dict[str, Any]) -> list[Node]:
+        told: list[Node] = [h("code", self.clock.atom(filled(node["atom"], self.values)))]
+        line = node["line"]
+        if line is not None and line <= len(self.lines):
+            told.append(h("small", f"line {line}: {self.lines[line - 1].strip()}", class_="rule"))
+        return told
+
+    def _leaf(self, premise: str) -> list[Node]:
+        triple = self.triple
+        evidence = instance(premise, self.values, triple.evidence)
+        if evidence is not None:
+            arrival = self.clock.at(triple.arrivals[triple.evidence.index(evidence)])
+            said = h("span", "arrived at ", arrival, class_="leaf evidence")
+            return [h("code", self.clock.atom(evidence)), said]
+        awaited = instance(premise, self.values, triple.hypotheses)
         said = "may still arrive" if triple.live else "did not come"
-        told.append(h("span", said, class_="leaf hypothesis"))
-    below = [_derived(child, values, triple, clock) for child in node["from"]]
-    return h("li", *told, h("ul", *below) if below else None)
+        return [
+            h("code", self.clock.atom(awaited or filled(premise, self.values))),
+            h("span", said, class_="leaf hypothesis"),
+        ]

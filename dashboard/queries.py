@@ -419,6 +419,7 @@ class Whole:
     history: list[Event]
     alerts: list[Alert]
     explained: list[dict[str, Any]]
+    program: str
 
 
 _MOST = 50
@@ -465,7 +466,11 @@ def whole_answer(db: Database, number: int, answer_id: UUID) -> Whole | None:
         "where r.id = %s and q.name = %s and q.explained is not null order by q.number",
         (number, answer.query),
     ).fetchall()
-    return Whole(answer, triples, history, alerts, [row[0] for row in explained])
+    row = db.execute(
+        "select p.text from programs p join runs r on r.program = p.id where r.id = %s", (number,)
+    ).fetchone()
+    text = str(row[0]) if row else ""
+    return Whole(answer, triples, history, alerts, [row[0] for row in explained], text)
 
 
 # --- the program ---------------------------------------------------------------------------------

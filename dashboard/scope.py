@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
@@ -18,6 +19,7 @@ from storage.errors import StoreError
 
 __all__ = ["chosen_run", "clock_of", "empty", "midnight", "refreshed", "runs", "source", "use"]
 
+_log = logging.getLogger(__name__)
 _source: Source | None = None
 
 
@@ -104,6 +106,14 @@ def banner(reason: str, since: float | None) -> Node:
     return bag("banner", *told, role="alert")
 
 
+_DEFECT = bag(
+    "banner defect",
+    h("strong", "This page cannot be drawn. "),
+    "That is a defect of the dashboard, not of the store; its log says more.",
+    role="alert",
+)
+
+
 def refreshed(draw: Callable[..., None]) -> Callable[..., None]:
     """Draw again every second. Trouble with the store is told above what was known before."""
 
@@ -118,6 +128,11 @@ def refreshed(draw: Callable[..., None]) -> Callable[..., None]:
         except StoreError as error:
             with above:
                 show("banner", banner(str(error), None))
+            return
+        except Exception:
+            _log.exception("a page could not be drawn")
+            with above:
+                show("banner", _DEFECT)
             return
         trouble = source().trouble
         if trouble is not None:

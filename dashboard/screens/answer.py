@@ -79,7 +79,7 @@ def _drawn() -> None:
 def _rules(whole: Whole, shown: Triple | None, clock: Clock) -> Node | None:
     if shown is None:
         return None
-    led = derivation(whole.explained, shown, whole.answer.answer, clock)
+    led = derivation(whole.explained, shown, whole.answer.answer, whole.program, clock)
     return h("section", h("h2", "Rules that lead to it"), led) if led is not None else None
 
 

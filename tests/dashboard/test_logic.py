@@ -361,20 +361,42 @@ def test_a_derivation_shows_rules_with_the_values_of_the_answer() -> None:
         evidence=["Temp(wt2, high, 10)"],
         hypotheses=["Temp(wt2, high, 20)", "Temp(wt2, high, 30)"],
     )
-    drawn = derivation(explain(program), shown, "Malf(wt2, 10)", REPLAY)
+    drawn = derivation(explain(program), shown, "Malf(wt2, 10)", TURBINES, REPLAY)
     assert drawn is not None
     said = text(drawn)
     assert "Shdn(wt2, 30)" in said
-    assert "Cool(wt2, 20)" in said
+    assert "Cool(wt2, 20)line 10: Cool(X, T+10) <- Flag(X, T), Flag(X, T+10)." in said
     assert "Temp(wt2, high, 10)arrived at τ 11" in said
     assert said.count("may still arrive") == 2
+
+
+def test_a_variable_without_a_name_is_another_one_each_time() -> None:
+    program = (
+        "stream P(a, b) delay 1.\nstream R(a) delay 1.\n"
+        "Q(X, T) <- P(X, _, T), P(X, _, T+1), R(_, T).\nquery Q(X, T).\n"
+    )
+    shown = triple(
+        evidence=["P(a, u, 10)", "P(a, v, 11)"],
+        arrivals=[10, 11],
+        hypotheses=["R(W, 10)"],
+        closes=[11],
+    )
+    drawn = derivation(explain(load(program)), shown, "Q(a, 10)", program, REPLAY)
+    assert drawn is not None
+    said = text(drawn)
+    assert "P(a, u, 10)arrived at τ 10" in said
+    assert "P(a, v, 11)arrived at τ 11" in said
+    assert "R(W, 10)may still arrive" in said
 
 
 def test_premise_sets_are_told_in_words() -> None:
     (malf, halt) = explain(load(TURBINES))
     said = text(premise_sets("Malf(X, T)", malf, REPLAY))
-    assert "Temp(X, high, T+10) 10 time points after it, and may arrive up to 90" in said
-    assert "Decided 110 time points after the answer's time at the latest." in said
+    assert (
+        "Temp(X, high, T+10) 10 time points after it; may arrive up to 40 time points late, some "
+        "up to 90 time points; it closes at T+100" in said
+    )
+    assert "is decided at the latest at T+110" in said
     said = text(premise_sets("Halt(X, T)", halt, REPLAY))
     assert "Brake(X, T1) from 120 time points before it to 1 time point before it" in said
     assert "did not say" in text(premise_sets("Malf(X, T)", None, REPLAY))

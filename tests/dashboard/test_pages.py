@@ -356,6 +356,7 @@ def test_no_page_is_wider_than_its_window(
     run, key, _ = one(postgres, "pending")
     page = view(f"{site}/{name}" + (f"?run={run}&id={key}" if name == "answer" else ""), width)
     expect(page.locator(".whilst h1").first).to_be_attached()
+    expect(page.locator(".stException, .defect")).to_have_count(0)
     wide = "document.querySelector('.stMain').scrollWidth"
     assert page.evaluate(wide) <= width
     assert page.title(), "a tab needs a name"
