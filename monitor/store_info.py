@@ -19,7 +19,9 @@ def program_info(
     """What the store keeps of a program."""
     queries = tuple(
         QueryInfo(query.name, str(query.atom), tuple(_variables(program, found)), explained)
-        for query, found, explained in zip(program.queries, sets, explain(program), strict=True)
+        for query, found, explained in zip(
+            program.queries, sets, explain(program, sets), strict=True
+        )
     )
     streams = tuple(
         StreamInfo(
