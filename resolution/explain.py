@@ -5,11 +5,13 @@ keys are stable:
 
     query         the query as text
     name          its predicate
+    unit_ms       the length of a time point, in milliseconds
     group         what is computed together: `key`, terms of the query, and `block`, a number of
                   time points, with `reach`, for how many more a block gets facts; null: one block
     window        `from` and `to`: where premises lie against the answer's time; null: not bounded
     decided       how many time points after an answer's own it is decided at the latest; null: that
                   is not bounded
+    evaluation    which premise sets the kernel evaluates in which way, and why
     warnings      what may surprise, in words
     premise_sets  a list, each with
         number, answer     as `trace` and the store name them
@@ -53,7 +55,7 @@ def explain(program: Program, sets: Sequence[tuple[PremiseSet, ...]] | None = No
     routings = Routing.of(sets, program.delays).queries
     lines = _rule_lines(program)
     return [
-        _query(query, [_premise_set(program, lines, premises) for premises in found], routing)
+        _query(program, query, found, [_premise_set(program, lines, p) for p in found], routing)
         for query, found, routing in zip(program.queries, sets, routings, strict=True)
     ]
 
@@ -76,11 +78,18 @@ def _rule_lines(program: Program) -> dict[int, int]:
 # --- a query -------------------------------------------------------------------------------------
 
 
-def _query(query: Query, found: list[Object], routing: QueryRouting) -> Object:
+def _query(
+    program: Program,
+    query: Query,
+    sets: tuple[PremiseSet, ...],
+    found: list[Object],
+    routing: QueryRouting,
+) -> Object:
     blocks = routing.blocks if found else None
     return {
         "query": _text(query.atom),
         "name": query.name,
+        "unit_ms": program.unit,
         "group": {
             "key": [_term(query.atom.args[place]) for place in routing.key],
             "block": blocks.length if blocks else None,
@@ -88,9 +97,23 @@ def _query(query: Query, found: list[Object], routing: QueryRouting) -> Object:
         },
         "window": _span([premises["window"] for premises in found]),
         "decided": _most([(premises["decided"] or {}).get("after") for premises in found]),
+        "evaluation": _evaluation(sets),
         "warnings": [] if found else ["it has no premise sets, so it never has an answer"],
         "premise_sets": found,
     }
+
+
+def _evaluation(sets: tuple[PremiseSet, ...]) -> list[Object]:
+    from resolution.kernel import plan
+
+    return [
+        {
+            "premise_sets": [premises.number for premises in part.premise_sets],
+            "way": "forms" if hasattr(part, "reason") else "cells",
+            "reason": getattr(part, "reason", "every premise alone says which answer it is for"),
+        }
+        for part in plan(sets)
+    ]
 
 
 # --- a premise set -------------------------------------------------------------------------------
@@ -276,6 +299,10 @@ def _lines(explained: Object) -> Iterator[str]:
             yield "  some answers have no bound on when they are decided"
         else:
             yield f"  an answer is decided at most {explained['decided']} time points after its own"
+    for part in explained["evaluation"]:
+        numbers = ", ".join(map(str, part["premise_sets"][:5]))
+        more = ", …" if len(part["premise_sets"]) > 5 else ""
+        yield f"  evaluated as {part['way']} ({numbers}{more}): {part['reason']}"
     yield from (f"  warning: {warning}" for warning in explained["warnings"])
     for premises in sets:
         yield ""
