@@ -20,7 +20,10 @@ from tests.random_programs import Case, cases
 Make = Callable[..., Monitor]
 
 
-@pytest.mark.parametrize("folder", sorted(p.parent for p in EXAMPLES.glob("*/*.rules")), ids=lambda p: p.name)  # fmt: skip
+FOLDERS = sorted(path.parent for path in EXAMPLES.glob("*/*.rules"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
 def test_the_examples(folder: Path, monitor: Make) -> None:
     example = Example(folder)
     running = monitor(example.program, example.facts)
