@@ -12,7 +12,7 @@ Clean facts get the columns `predicate` (its number in `Streams`, null for what 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -22,9 +22,8 @@ from resolution.facts import LONGEST_LINE, RESERVED
 from resolution.program import Field, Program
 
 _NAME = r"^[a-z][A-Za-z0-9_]*\z"
-_QUOTED_NAME = r'^"[a-z][A-Za-z0-9_]*"\z'
-# As Jackson writes it anew: a number that is too large as "Infinity", 🌀 as an escape.
-_QUOTED = r'^"(?!-?Infinity"|NaN")[^"\\]*"\z'
+_FLAT = r"^\{[^{}\\]*+\}[ \t\r\n]*\z"
+"""One object, nothing after it, no escapes: what Jackson reads is then what Python reads."""
 _WHOLE = r"^(?:0|-?[1-9][0-9]{0,199})\z"
 _POINT = r"^(?:0|[1-9][0-9]{0,16})\z"
 # Jackson gives a number with a point as Java prints the double. Where that has at most 15 digits,
@@ -64,28 +63,34 @@ def parsed(events: DataFrame, program: Program, arrival_field: str | None) -> Da
     stamped it.
     """
     streams = Streams.of(program)
-    point = partial(_point, unit=program.unit)
     names = {f.name for fields in streams.fields for f in fields} | set(RESERVED)
     if arrival_field:
         names.add(arrival_field)
-    schema = T.StructType([T.StructField(name, T.StringType()) for name in sorted(names)])
+    schema = T.StructType([T.StructField(name, _TYPES.get(name, _TEXT)) for name in sorted(names)])
     options = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
-    # One step, one projection: Catalyst evaluates what is used twice once.
-    trimmed = events.withColumn("v", F.rtrim("value", F.lit(" \t\r\n")))
-    rows = trimmed.withColumn("j", F.from_json("v", schema, options))
-    rows = rows.withColumn(
-        "predicate", F.when(_flat() & _keys_once(sorted(names), arrival_field), _number(streams))
-    )
-    rows = rows.withColumn("e", F.when(F.col("j.args").isNotNull(), _elements()))
+    # A step for what the next one uses more than once: Catalyst evaluates a column once.
+    rows = events.withColumn("j", F.from_json("value", schema, options))
+    clean = _flat() & _keys_once(sorted(names), arrival_field)
+    rows = rows.withColumn("predicate", F.when(clean, _number(streams)))
     for place in range(streams.width):
-        rows = rows.withColumn(f"a{place}", _value(streams, place))
-    rows = rows.withColumn("time", point(_j("time"), _is_string(_j("time"))))
+        rows = rows.withColumn(f"x{place}", _text(streams, place))
+    for place in range(streams.width):
+        text = F.col(f"x{place}")
+        rows = rows.withColumn(f"a{place}", _typed(_of_field(text), streams, place))
+    time = _j("time")
+    rows = rows.withColumn("time", _point(time, _is_string(time), program.unit))
     own: Column = F.col("time")
     if arrival_field:
         told = _j(arrival_field)
-        own = F.when(told.isNotNull(), point(told, _is_string(told))).otherwise(own)
+        point = _point(told, _is_string(told), program.unit)
+        own = F.when(told.isNotNull(), point).otherwise(own)
     rows = _with_arrival(rows, program.unit, own)
-    return _clean(rows, streams, _right_number(streams)).drop("v", "j", "e")
+    rows = _clean(rows, streams, _right_number(streams))
+    return rows.drop("j", *(f"x{place}" for place in range(streams.width)))
+
+
+_TEXT = T.StringType()
+_TYPES = {"args": T.ArrayType(T.StringType())}
 
 
 def parsed_csv(
@@ -145,38 +150,25 @@ def _j(name: str) -> Column:
 
 
 def _flat() -> Column:
-    """One object, nothing after it, no escapes: what Jackson reads is then what Python reads."""
-    v = F.col("v")
-    return (
-        F.is_valid_utf8(v)
-        & (F.length(v) <= LONGEST_LINE)
-        & v.startswith("{")
-        & (F.expr("locate('{', v, 2)") == 0)
-        & (F.instr(v, "}") == F.length(v))
-        & (F.instr(v, "\\") == 0)
-        & (F.instr(v, '"[') == 0)  # else a string could pass for a list
-    )
+    value = F.col("value")
+    return F.is_valid_utf8(value) & (F.octet_length(value) <= LONGEST_LINE) & value.rlike(_FLAT)
 
 
 def _keys_once(names: list[str], arrival_field: str | None) -> Column:
     """No key stands twice, and none that may be missing is null.
 
-    Mostly told by the colons: one for each value that was found.
+    Mostly told by counting `":`, which ends a key: one for each value that was found.
     """
-    v = F.col("v")
+    value = F.col("value")
     found: Column = F.lit(0)
     for name in names:
-        text = _j(name)
-        found = found + F.when(text.isNull(), 0).otherwise(1 + _colons(text))
-    keys = F.json_object_keys(v)
+        found = found + _j(name).isNotNull().cast("int")
+    ends = F.octet_length(value) - F.octet_length(F.replace(value, F.lit('":'), F.lit(":")))
+    keys = F.json_object_keys(value)
     well = F.size(keys) == F.size(F.array_distinct(keys))
     for name in ("args", *([arrival_field] if arrival_field else [])):
         well &= _j(name).isNotNull() | ~F.array_contains(keys, name)
-    return F.when(_colons(v) == found, True).otherwise(well)
-
-
-def _colons(text: Column) -> Column:
-    return F.length(text) - F.length(F.replace(text, F.lit(":"), F.lit("")))
+    return F.when(ends == found, True).otherwise(well)
 
 
 def _number(streams: Streams) -> Column:
@@ -187,32 +179,24 @@ def _number(streams: Streams) -> Column:
     return number
 
 
-def _elements() -> Column:
-    args = _j("args")
-    inner = F.substring(args, F.lit(2), F.length(args) - 2)
-    return F.when(args.startswith("[") & args.endswith("]"), F.split(inner, ","))
-
-
 def _right_number(streams: Streams) -> Column:
     """As many values as the predicate has fields, where they come as a list."""
-    right = F.lit(True)
-    for number, fields in enumerate(streams.fields):
-        fits = F.size("e") == len(fields) if fields else _j("args") == "[]"
-        right = F.when(F.col("predicate") == number, fits).otherwise(right)
-    return F.when(_j("args").isNotNull(), right).otherwise(True)
+    number = F.lit(None).cast("int")
+    for at, fields in enumerate(streams.fields):
+        number = F.when(F.col("predicate") == at, len(fields)).otherwise(number)
+    return _j("args").isNull() | (F.size(_j("args")) == number)
 
 
-def _value(streams: Streams, place: int) -> Column:
-    """The text of the value at a place, null where that is doubtful."""
+def _text(streams: Streams, place: int) -> Column:
+    """The value at a place as `from_json` gives it: a string without quotes, else as it stood."""
     by_name = F.lit(None).cast("string")
     for number, fields in enumerate(streams.fields):
         if place < len(fields):
             by_name = F.when(F.col("predicate") == number, _j(fields[place].name)).otherwise(
                 by_name
             )
-    element = F.trim(F.get(F.col("e"), F.lit(place)), F.lit(" \t\r\n"))
-    text = F.when(F.col("j.args").isNotNull(), _of_element(element)).otherwise(_of_field(by_name))
-    return _typed(text, streams, place)
+    listed = F.get(_j("args"), F.lit(place))
+    return F.when(_j("args").isNotNull(), listed).otherwise(by_name)
 
 
 def _typed(text: Column, streams: Streams, place: int) -> Column:
@@ -227,22 +211,13 @@ def _typed(text: Column, streams: Streams, place: int) -> Column:
     return typed
 
 
-def _of_element(element: Column) -> Column:
-    """A value as it stands in a JSON list, which Jackson wrote anew."""
-    return (
-        F.when(element.rlike(_QUOTED_NAME), F.substring(element, F.lit(2), F.length(element) - 2))
-        .when(element.rlike(_QUOTED), element)
-        .when(element.isin("true", "false"), element)
-        .otherwise(_numeral(element))
-    )
-
-
 def _of_field(text: Column) -> Column:
-    """A value as `from_json` gives it: a string without its quotes, or else as it stood there."""
+    """A value as it prints, null where it is doubtful what it was."""
     return (
         F.when(text.rlike(_NAME), text)
         .when(text.rlike(_NUMBER), F.when(~_is_string(text), _numeral(text)))
-        .when(~text.startswith("[") & (F.instr(text, '"') == 0), _string(text))
+        # A list, or what Jackson makes of a number that is too large.
+        .when(~text.startswith("[") & ~text.contains('"'), _string(text))
     )
 
 
@@ -260,7 +235,7 @@ def _string(text: Column) -> Column:
 
 def _is_string(text: Column) -> Column:
     """Whether a text may have been a string: it stands somewhere in quotes."""
-    return F.instr(F.col("v"), F.concat(F.lit('"'), text, F.lit('"'))) != 0
+    return F.col("value").contains(F.concat(F.lit('"'), text, F.lit('"')))
 
 
 def _numeral(text: Column) -> Column:

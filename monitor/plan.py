@@ -45,8 +45,8 @@ def routed(
     routing: Routing,
     rules: Rules,
     horizon: Horizon,
-) -> DataFrame:
-    """Events with the columns of clean facts, and whether they go on.
+) -> tuple[DataFrame, Column]:
+    """Events with the columns of clean facts, and whether they go on; and to which groups.
 
     `matches`: to a group; `doubtful`: to Python, which knows what they are; `suspect`: to Python,
     which knows whether their arrival contradicts the clock.
@@ -77,10 +77,10 @@ def routed(
     rows = rows.withColumn("suspect", ~F.col("doubtful") & suspect)
     if rules.until is not None:
         rows = rows.where(F.col("doubtful") | (arrival <= rules.until))
-    return rows.withColumn("targets", F.when(~F.col("doubtful"), router.targets()))
+    return rows, F.when(~F.col("doubtful"), router.targets())
 
 
-def targeted(rows: DataFrame, width: int, doubt: Doubt) -> DataFrame:
+def targeted(rows: DataFrame, targets: Column, width: int, doubt: Doubt) -> DataFrame:
     """Routed events as rows of groups: one for each group that a fact goes to."""
     wanted = F.col("doubtful") | F.col("suspect")
     arrival = F.when(~wanted, F.col("arrival"))
@@ -100,13 +100,13 @@ def targeted(rows: DataFrame, width: int, doubt: Doubt) -> DataFrame:
         "time": F.col("time"),
         "arrival": F.col("arrival"),
         "late": F.lit(False),
-        "targets": F.col("targets"),
+        "targets": targets,
     }
     told = F.col("f").isNotNull()
     fact = {name: F.when(told, F.col(f"f.{name}")).otherwise(c) for name, c in own.items()}
-    targets = fact.pop("targets")
+    goals = fact.pop("targets")
     whole = F.struct(*(c.alias(name) for name, c in fact.items()), F.col("now").alias("marker"))
-    rows = rows.select(whole.alias("fact"), F.explode(targets).alias("t")).where("t is not null")
+    rows = rows.select(whole.alias("fact"), F.explode(goals).alias("t")).where("t is not null")
     return rows.select("t.query", "t.key", "t.closes", "fact")
 
 

@@ -183,9 +183,9 @@ class Run:
             most_files=options.most_files,
             most_offsets=options.most_offsets,
         )
-        rows = routed(found, self.program, self.routing, rules, horizon)
+        rows, targets = routed(found, self.program, self.routing, rules, horizon)
         doubt = Doubt(self._shipped, rules, self.conninfo, self.number)
-        rows = targeted(rows, Streams.of(self.program).width, doubt)
+        rows = targeted(rows, targets, Streams.of(self.program).width, doubt)
         return grouped(rows, self.checkpoint.clock)
 
     def _batch(self, groups: DataFrame, number: int) -> None:

@@ -127,8 +127,8 @@ class _Bench:
             most_offsets=options.most_offsets,
         )
         rules = Rules("arrival", None, None)
-        rows = routed(found, loaded.program, loaded.routing, rules, Horizon(None, None))
-        rows = rows.where("matches").select("a0", "a1", "time", F.explode("targets").alias("t"))
+        rows, targets = routed(found, loaded.program, loaded.routing, rules, Horizon(None, None))
+        rows = rows.where("matches").select("a0", "a1", "time", F.explode(targets).alias("t"))
         rows = rows.where("t is not null").repartition(2, "t.query", "t.key", "t.closes")
         query = (
             rows.writeStream.format("noop")
