@@ -9,8 +9,17 @@ from dashboard.screens import answer, decided, health, now, pending, rules
 
 st.set_page_config(page_title="Whilst", layout="wide", initial_sidebar_state="collapsed")
 
-# Streamlit leaves room for a title that these pages do not have.
-st.html("<style>.stMainBlockContainer {padding-top: 4.5rem; padding-bottom: 3rem}</style>")
+# Streamlit leaves room for a title that these pages do not have, and puts each filter on a line
+# of its own where the window is narrow: the table would begin below the screen.
+st.html(
+    """<style>
+    .stMainBlockContainer {padding-top: 4.5rem; padding-bottom: 3rem}
+    @media (max-width: 640px) {
+      .stHorizontalBlock {gap: .5rem}
+      .stHorizontalBlock > .stColumn {min-width: calc(50% - .5rem); flex: 1 1 calc(50% - .5rem)}
+    }
+    </style>"""
+)
 
 _PAGES = [
     st.Page(now.draw, title="Now", default=True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import streamlit as st
@@ -36,10 +36,10 @@ def pager(page: str, earlier: str | None, later: str | None, *, away: bool) -> N
         return None
     kept = {k: v for k, v in st.query_params.items() if k not in ("after", "before")}
 
-    def go(text: str, there: bool, where: dict[str, str | None]) -> Node:
+    def go(text: str, there: bool, where: Mapping[str, str | None]) -> Node:
         if not there:
             return h("span", text, class_="go", aria_disabled="true")
-        return link(page, text, kept | where, "go")
+        return link(page, text, {**kept, **where}, "go")
 
     return h(
         "nav",

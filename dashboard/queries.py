@@ -528,7 +528,10 @@ def delays(db: Database, number: int) -> list[Delays]:
         """,
         (number,),
     ).fetchall()
-    return [Delays(*row[:4], [(d, n) for d, n in row[4]], late.get(row[0], [])) for row in rows]
+    return [
+        Delays(name, fields, delay, longest, [(d, n) for d, n in seen], late.get(name, []))
+        for name, fields, delay, longest, seen in rows
+    ]
 
 
 # --- health --------------------------------------------------------------------------------------

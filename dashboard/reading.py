@@ -71,8 +71,9 @@ class Source:
         """What the question finds in the store, now or a moment ago; else what it found last."""
         kept = self._remembered((question, *args))
         with kept.lock:
+            known: Value = kept.value
             if kept.until > time.monotonic():
-                return kept.value
+                return known
             try:
                 began = time.monotonic()
                 with self._database() as db:
@@ -80,7 +81,7 @@ class Source:
             except StoreError as error:
                 if not kept.known or isinstance(error, TooSlow):
                     raise
-                return kept.value
+                return known
             now = time.monotonic()
             kept.value, kept.known = value, True
             kept.until = now + max(_FRESH, 10 * (now - began))

@@ -62,12 +62,14 @@ def timeline(triple: Triple, since: int, decided: int | None, clock: Clock) -> N
     ]
     lines = []
     if not over and clock.tau is not None:
-        lines.append(_line("now", axis.at(now), "now"))
+        lines.append(_line("now", axis.place(now), "now"))
     if over and decided is not None:
         kind = "refuted" if triple.hypotheses else "confirmed"
-        lines.append(_line("decided", axis.at(decided), kind))
+        lines.append(_line("decided", axis.place(decided), kind))
     elif triple.deadline is not None:
-        lines.append(_line("deadline", axis.at(triple.deadline), "deadline"))
+        place = axis.place(triple.deadline)
+        near = abs(place - axis.place(now)) < 15  # their names would lie on each other
+        lines.append(_line("deadline high" if near else "deadline", place, "deadline"))
     return h(
         "figure",
         bag("tracks", *rows, bag("lines", *lines)),
@@ -135,8 +137,9 @@ def _hypothesis(
     return _row("hypothesis", atom, clock, *marks)
 
 
-def _line(kind: str, style: str, text: str) -> Node:
-    return h("span", h("b", text), class_=f"line {kind}", style=style, key=kind)
+def _line(kind: str, place: float, text: str) -> Node:
+    side = " end" if place > 85 else " start" if place < 15 else ""
+    return h("span", h("b", text), class_=f"line {kind}{side}", style=f"--x: {place}%", key=kind)
 
 
 def _ticks(axis: _Axis, clock: Clock) -> Iterable[Node]:

@@ -35,7 +35,11 @@ class Clock:
 
     @property
     def by_calendar(self) -> bool:
-        return self.unit is not None and self.tau is not None and self.tau * self.unit > _YEAR
+        return self.tau is not None and self._dated(self.tau)
+
+    def _dated(self, tau: int) -> bool:
+        """Whether a time point is one of the calendar's: later than 1970, and not after 9999."""
+        return self.unit is not None and _YEAR < tau * self.unit <= _LAST
 
     @property
     def ticks(self) -> bool:
@@ -60,7 +64,7 @@ class Clock:
         """A time point, with τ on hover."""
         if tau is None:
             return "–"
-        if not self.by_calendar or tau * (self.unit or 1) > _LAST:
+        if not self._dated(tau):
             return h("span", f"τ {tau:,}", title=f"time point {tau}")
         assert self.unit is not None
         return h("time", time=tau * self.unit, tau=tau, unit=self.unit)
@@ -68,14 +72,14 @@ class Clock:
     def atom(self, text: str) -> Node:
         """An atom as it is printed, its time point in local time."""
         found = _GROUND.search(text)
-        if found is None or not self.by_calendar:
+        if found is None or not self._dated(int(found[1])):
             return text
         return h("span", text[: found.start(1)], self.at(int(found[1])), text[found.end(1) :])
 
     def condition(self, text: str, times: Collection[str]) -> Node:
         """A comparison; its number is a time point where its variable is one of these."""
         found = _COMPARED.search(text)
-        if found is None or found[1] not in times or not self.by_calendar:
+        if found is None or found[1] not in times or not self._dated(int(found[2])):
             return text
         return h("span", text[: found.start(2)], self.at(int(found[2])))
 

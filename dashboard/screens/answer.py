@@ -165,8 +165,8 @@ def _history(history: list[Event], clock: Clock) -> Node:
         return h("p", "Its history was pruned.", class_="quiet")
     items = []
     for event in history:
-        waits = [", waiting for ", *waits_for(event.hypotheses, (), clock)]
-        said = h("small", *waits) if event.hypotheses and event.event != "refuted" else None
+        waits = waits_for(event.hypotheses or (), (), clock) if event.event != "refuted" else []
+        said = h("small", ", waiting for ", *waits) if waits else None
         items.append(h("li", clock.at(event.tau), " ", _EVENTS[event.event], said))
     return h("ul", *items, class_="history")
 

@@ -25,9 +25,14 @@ def draw() -> None:
     if run is None:
         return
     back = st.segmented_control(
-        "Look back", list(_SPANS), default="1 hour", key="back", bind="query-params", required=True
+        "Look back",
+        list(_SPANS),
+        default="10 minutes",
+        key="back",
+        bind="query-params",
+        required=True,
     )
-    _drawn(run.name, back or "1 hour")
+    _drawn(run.name, back if back in _SPANS else "10 minutes")
 
 
 @refreshed
@@ -86,6 +91,8 @@ def _charts(found: Sequence[Slice], seconds: int, stretch: int, back: str) -> No
         known = [v for v in values if v is not None]
         if not known:
             return None
+        if not any(known):
+            return h("p", h("b", title), " none", class_="quiet")
         top = f"now {said(known[-1])}, up to {said(max(known))}"
         drawn = [Column(v, "" if v is None else said(v)) for v in values]
         return columns(title, drawn, ends, top=top, kind=mark)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from dashboard import filters, paging, queries
@@ -62,7 +63,7 @@ def _drawn(name: str, wanted: Filter) -> None:
     )
 
 
-def _summary(rows: list[Pending], total: int, wanted: Filter) -> Node:
+def _summary(rows: Sequence[Pending], total: int, wanted: Filter) -> Node:
     told: list[Node] = [h("b", count(total)), " pending"]
     if wanted.bindings or wanted.text:
         told.append(f"; {len(rows)} shown that match")
@@ -83,8 +84,8 @@ def _none(wanted: Filter, place: Place | None, run: Run) -> Node:
     )
 
 
-def _table(rows: list[Pending], clock: Clock) -> Node:
-    heads = ("Answer", "Query", "Evidence", "Waits for", "Deadline", "", "Since")
+def _table(rows: Sequence[Pending], clock: Clock) -> Node:
+    heads = ("Answer", "Query", "Evidence", "Waits for", "Left", "Deadline", "Since")
     return h(
         "table",
         h("thead", h("tr", *(h("th", text, scope="col") for text in heads))),

@@ -5,6 +5,7 @@ With WHILST_SCREENSHOTS=1 the pictures for the documentation are taken from the 
 
 from __future__ import annotations
 
+import io
 import os
 import threading
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from PIL import Image
 from playwright.sync_api import Page, expect
 
 from storage import embedded
@@ -95,5 +97,7 @@ def test_every_page_is_drawn_whole(
         if os.environ.get("WHILST_SCREENSHOTS") == "1":
             IMAGES.mkdir(parents=True, exist_ok=True)
             page.wait_for_load_state("networkidle")
-            page.screenshot(path=IMAGES / f"dashboard-{name}-{scheme}-{width}.png")
+            picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+            small = picture.quantize(256, dither=Image.Dither.NONE)
+            small.save(IMAGES / f"dashboard-{name}-{scheme}-{width}.png", optimize=True)
         page.context.close()
