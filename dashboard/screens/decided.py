@@ -77,7 +77,7 @@ def _drawn(status: Status, name: str, wanted: Filter, span: Span) -> None:
     show(
         status,
         unseen(status.capitalize()),
-        _summary(run, status, wanted, time),
+        _summary(run, status, wanted, span, time),
         _chart(status, time, clock) if time else None,
         _table(status, rows, clock) if rows else _none(status, wanted, span, place is not None),
         paging.pager(
@@ -89,16 +89,14 @@ def _drawn(status: Status, name: str, wanted: Filter, span: Span) -> None:
     )
 
 
-def _summary(run: Run, status: Status, wanted: Filter, time: OverTime | None) -> Node:
-    found = sum(time.counts) if time else 0
+def _summary(run: Run, status: Status, wanted: Filter, span: Span, time: OverTime | None) -> Node:
     counts = source().ask(queries.queries_now, run.id, midnight())
-    total = sum(
-        getattr(one, status) for one in counts if not wanted.query or one.query == wanted.query
-    )
-    told: list[Node] = [h("b", count(found)), f" {status}"]
-    if found != total:
-        told.append(f" of {count(total)}")
-    return h("p", *told, class_=f"summary {status}")
+    total = sum(getattr(one, status) for one in counts)
+    if not wanted and span == (None, None):
+        return h("p", h("b", count(total)), f" {status}", class_=f"summary {status}")
+    found = sum(time.counts) if time else 0
+    told = f" {status} of {count(total)}"
+    return h("p", h("b", count(found)), told, class_=f"summary {status}")
 
 
 def _chart(status: Status, time: OverTime, clock: Clock) -> Node:

@@ -93,12 +93,16 @@ def _pulse(run: Run, clock: Clock, pulse: Pulse) -> list[Node]:
         shown.append(_figure("not read yet", count(pulse.behind), "events in the log", "bad"))
     if run.status == "running":
         shown.append(
-            _figure("facts/s", count(pulse.facts_per_second or 0), "over the last ten seconds")
+            _figure("facts/s", _rate(pulse.facts_per_second or 0), "over the last ten seconds")
         )
     hour = "in the last hour; see Health"
     shown.append(_figure("late", count(pulse.late), hour, "warn" if pulse.late else ""))
     shown.append(_figure("rejected", count(pulse.rejected), hour, "warn" if pulse.rejected else ""))
     return shown
+
+
+def _rate(number: float) -> str:
+    return f"{number:.1f}" if 0 < number < 10 else count(number)
 
 
 def _card(run: Run, one: QueryNow, name: dict[str, str]) -> Node:
