@@ -133,7 +133,9 @@ class Incremental:
                 if extended is not None:
                     yield from choose(at + 1, extended, True)
 
-        for by in choose(0, {}, False):
+        # A triple is here because it awaits one of the facts: if all is ground, nothing is bound.
+        known = triple.ground and triple.evidence
+        for by in [{}] if known else choose(0, {}, False):
             grown = self._grown(triple, by)
             if all(self._may_be_awaited(h, tau) for h in grown.hypotheses) and all(
                 decide(c) is not False for c in grown.comparisons
@@ -225,6 +227,8 @@ def _known(atom: Atom) -> bool:
 
 def _may_embed(inner: PremiseSet, outer: PremiseSet) -> bool:
     """Whether some instances give one answer, and each atom of the inner is one of the outer."""
+    if inner is outer and variables(*inner.atoms) <= variables(inner.answer):
+        return False  # the answer fixes all its atoms, and one of them is evidence
     apart = _renamed_apart(inner)
     by = unify(outer.answer, apply(inner.answer, apart), {})
     if by is None:

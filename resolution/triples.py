@@ -84,6 +84,8 @@ class Triple:
     def closes(self, hypothesis: Atom, delays: Delays) -> int | None:
         """The first τ at which a hypothesis is closed, None if it stays possible for ever."""
         assert hypothesis.time is not None
+        if hypothesis.time.base is None:
+            return hypothesis.time.offset + delays.of(hypothesis)
         latest = self.bounds.latest(hypothesis.time)
         return None if latest is None else latest + delays.of(hypothesis)
 
@@ -271,6 +273,8 @@ def _text(
     names: Substitution,
 ) -> str:
     awaited = texts(apply(h, names) for h in hypotheses)
+    if not conditions:
+        return " | ".join([str(apply(answer, names)), *awaited])
     renamed = [apply_comparison(c, names) for c in conditions]
     bounds = Bounds.of(time_comparisons(renamed), ()).conditions
     others = sorted(str(c) for c in object_comparisons(renamed))
