@@ -50,6 +50,13 @@ class _Kept:
     value: Any = None
     until: float = 0.0
     known: bool = False
+    slow: TooSlow | None = None
+    """Where it took too long: so it would again."""
+
+    def rests(self, began: float) -> None:
+        """Not asked again before ten times as long as it took has passed."""
+        now = time.monotonic()
+        self.until = now + max(_FRESH, 10 * (now - began))
 
 
 class Source:
@@ -72,20 +79,25 @@ class Source:
         kept = self._remembered((question, *args))
         with kept.lock:
             known: Value = kept.value
-            if kept.until > time.monotonic():
+            began = time.monotonic()
+            if kept.until > began:
+                if kept.slow is not None:
+                    raise kept.slow
                 return known
             try:
-                began = time.monotonic()
                 with self._database() as db:
-                    value = question(db, *args)
-            except StoreError as error:
-                if not kept.known or isinstance(error, TooSlow):
+                    known = question(db, *args)
+            except TooSlow as error:
+                kept.slow = error
+                kept.rests(began)
+                raise
+            except StoreError:
+                if not kept.known:
                     raise
                 return known
-            now = time.monotonic()
-            kept.value, kept.known = value, True
-            kept.until = now + max(_FRESH, 10 * (now - began))
-            return value
+            kept.value, kept.known, kept.slow = known, True, None
+            kept.rests(began)
+            return known
 
     def read(self, question: Callable[..., Value], *args: Any) -> Value:
         """What the question finds now; nothing is remembered."""

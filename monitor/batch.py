@@ -122,6 +122,7 @@ class Part:
         facts = pa.table(
             {
                 "group": pa.array(of, pa.int64()),
+                "key": groups["key"].take(pa.array(of)),
                 "first": pa.array(starts, pa.int64(), mask=never),
                 "past": pa.array(past, pa.int64(), mask=never),
                 "predicate": self._names.take(rows.field("predicate")),

@@ -6,7 +6,7 @@ of premise sets alike) become a broadcast join each, so that the plan does not g
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -60,9 +60,7 @@ class Router:
             fits = self._fits(at, shape)
             if _joined(shape):
                 for closes, there in self._blocks(shape):
-                    made = F.transform(
-                        f"keys{at}", lambda c, s=shape, b=closes: _target(s, _key(s, c), b)
-                    )
+                    made = F.transform(f"keys{at}", _target_by(shape, closes))
                     several.append(F.when(fits & there, made).otherwise(_none()))
                 continue
             for wanted, keys in shape.table.items() if None in shape.key else [((), ((),))]:
@@ -185,6 +183,11 @@ def _target(shape: Shape, key: Column, closes: Column) -> Column:
     return F.struct(
         F.lit(shape.query).alias("query"), key.alias("key"), closes.cast("long").alias("closes")
     )
+
+
+def _target_by(shape: Shape, closes: Column) -> Callable[[Column], Column]:
+    """Spark counts the parameters of what it maps: one, the constants of an entry."""
+    return lambda constants: _target(shape, _key(shape, constants), closes)
 
 
 def _key(shape: Shape, constants: Column | None) -> Column:

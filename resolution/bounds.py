@@ -163,26 +163,28 @@ class Bounds:
             else:
                 leader[node] = node
         heads = [node for node in nodes if leader[node] is node]
+        free = {v: least for v, least in self.natural.items() if leader[v] is not None}
+
+        def needed(x: Node, y: Node) -> bool:
+            """Whether x - y <= k follows neither from two other bounds nor from being natural."""
+            k = self.at_most(x, y)
+            if k == _INFINITE:
+                return False
+            if x is None and any(-k <= least - self.at_most(v, y) for v, least in free.items()):
+                return False  # y is not below v plus something, and v not below its least
+            return not any(
+                self.at_most(x, z) + self.at_most(z, y) <= k for z in heads if z not in (x, y)
+            )
+
         for i, x in enumerate(heads):
             for y in heads[:i]:
                 assert x is not None
-                if self._needed(y, x, heads):
+                if needed(y, x):
                     at_least = Time(y, -int(self.closed[y, x]))
                     found.append(Comparison(Time(x, 0), ">=", at_least))
-                if self._needed(x, y, heads):
+                if needed(x, y):
                     found.append(Comparison(Time(x, 0), "<=", Time(y, int(self.closed[x, y]))))
         return tuple(found)
-
-    def _needed(self, x: Node, y: Node, heads: list[Node]) -> bool:
-        """Whether x - y <= k follows neither from two other bounds nor from being natural."""
-        k = self.at_most(x, y)
-        if k == _INFINITE:
-            return False
-        if x is None and any(-k <= n - self.at_most(v, y) for v, n in self.natural.items()):
-            return False  # y is not below v plus something, and v not below n
-        return not any(
-            self.at_most(x, z) + self.at_most(z, y) <= k for z in heads if z not in (x, y)
-        )
 
     def _variables(self) -> set[Var]:
         return {node for pair in self.closed for node in pair if node is not None}

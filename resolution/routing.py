@@ -172,7 +172,7 @@ class Routing:
 
 
 def _query(number: int, sets: tuple[PremiseSet, ...], delays: Delays) -> QueryRouting:
-    key = _key(sets)
+    key = key_of(sets)
     routes: dict[tuple[object, ...], list[_Route]] = {}
     for premises in sets:
         bounds = premises.bounds
@@ -184,7 +184,8 @@ def _query(number: int, sets: tuple[PremiseSet, ...], delays: Delays) -> QueryRo
     return QueryRouting(key, _blocks(shapes, delays), shapes)
 
 
-def _key(sets: tuple[PremiseSet, ...]) -> tuple[int, ...]:
+def key_of(sets: tuple[PremiseSet, ...]) -> tuple[int, ...]:
+    """The places of the answer that are a query's key."""
     if not sets:
         return ()
 

@@ -104,7 +104,7 @@ def programs(draw: Draw) -> str:
     if draw(_sometimes(4)):
         queries.append(_query(draw, draw(st.sampled_from(asked))))
     statements += dict.fromkeys(queries)
-    return "".join(f"{statement}\n" for statement in _said_once(statements))
+    return "".join(f"{statement}\n" for statement in said_once(statements))
 
 
 def _sometimes(one_in: int) -> st.SearchStrategy[bool]:
@@ -218,7 +218,7 @@ def _found(pattern: str, literals: list[str]) -> list[str]:
     return sorted({name for literal in literals for name in re.findall(pattern, literal)})
 
 
-def _said_once(statements: list[str]) -> list[str]:
+def said_once(statements: list[str]) -> list[str]:
     """Statements of which no two differ in the names of variables only."""
     kept: dict[str, str] = {}
     for statement in statements:
@@ -228,7 +228,7 @@ def _said_once(statements: list[str]) -> list[str]:
             key = name[0] if name[0] != "_" else f"_{len(names)}"
             return names.setdefault(key, f"V{len(names)}")
 
-        alike = re.sub(r"\b[XYZTSR_]\b", numbered, statement)
+        alike = re.sub(r"\b[A-Z_]\b", numbered, statement)
         kept.setdefault(alike, statement)
     return list(kept.values())
 

@@ -42,6 +42,7 @@ class Task:
         table = pa.table(
             {
                 "group": pa.array(np.zeros(len(time), np.int64)),
+                "key": pa.nulls(len(time), pa.string()),
                 "first": pa.nulls(len(time), pa.int64()),
                 "past": pa.nulls(len(time), pa.int64()),
                 "predicate": pa.array(predicates).take(pa.array(which)),

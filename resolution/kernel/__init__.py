@@ -20,6 +20,7 @@ from resolution.kernel.openly import OpenPlan, evaluate_open, open_at_home, open
 from resolution.kernel.render import Block, Renderer
 from resolution.premises import PremiseSet, premise_sets
 from resolution.program import Program
+from resolution.routing import key_of
 from resolution.substitution import apart, unify
 from resolution.terms import Atom, Term, Var
 
@@ -28,7 +29,8 @@ __all__ = ["FACTS", "Kernel"]
 FACTS = pa.schema(
     [
         pa.field("group", pa.int64(), nullable=False),  # facts of one group meet no others
-        pa.field("first", pa.int64()),  # the group's answers begin at this time point (null: 0) …
+        pa.field("key", pa.string()),  # the values of the group's key (null: any) …
+        pa.field("first", pa.int64()),  # … its answers begin at this time point (null: 0) …
         pa.field("past", pa.int64()),  # … and before this one (null: any)
         pa.field("predicate", pa.string(), nullable=False),
         pa.field("args", pa.list_(pa.string()), nullable=False),  # constants as they are printed
@@ -44,15 +46,17 @@ class Kernel:
 
     def __init__(self, program: Program) -> None:
         self._delays = program.delays
-        self.plans = [plan(premise_sets(program, query)) for query in program.queries]
+        sets = [premise_sets(program, query) for query in program.queries]
+        self.plans = [plan(some) for some in sets]
+        self._keys = [key_of(some) for some in sets]
 
     def triples(self, query: int, facts: pa.Table) -> pa.Table:
         """The life of every triple of a query that is at home in its group (see TRIPLES).
 
-        A triple is at home where its earliest possible answer time is, so that no two groups
-        report the same one.
+        A triple is at home where its key and its earliest possible answer time are, so that no two
+        groups report the same one.
         """
-        columns = Columns.of(facts)
+        columns = Columns.of(facts, self._keys[query])
         renderer = Renderer(columns)
         tables = [
             renderer.table(block)
@@ -63,7 +67,7 @@ class Kernel:
 
     def lives(self, query: int, facts: pa.Table) -> int:
         """The same lives as numbers, without their text: returns the bytes that they take."""
-        columns = Columns.of(facts)
+        columns = Columns.of(facts, self._keys[query])
         return sum(_size(part, columns, self._delays) for part in self.plans[query])
 
     def changes(self, query: int, facts: pa.Table) -> pa.Table:

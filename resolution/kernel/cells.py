@@ -333,10 +333,10 @@ def _run(
 
 
 def at_home(lives: CellLives, columns: Columns) -> CellLives:
-    """The triples whose answer times are those of their groups."""
+    """The triples whose answers are those of their groups."""
     assert lives.plan.answer.time is not None
     times = lives.time + lives.plan.answer.time.offset
-    rows = columns.at_home(lives.group, times)[lives.cell]
+    rows = columns.homes.have(lives.plan.answer, lives.group, times)[lives.cell]
     found = {n: getattr(lives, n)[rows] for n in ("cell", "hypotheses", "state", "start", "end")}
     return replace(lives, **found)
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from resolution.terms import Operator, Value, parse_value, show
+from resolution.routing import SEPARATOR
+from resolution.terms import Atom, Operator, Value, Var, parse_value, show
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -41,18 +42,54 @@ class Facts:
 
 
 @dataclass(frozen=True)
+class Homes:
+    """The groups, in order, and which answers are at home in each."""
+
+    group: Ints
+    first: Ints
+    past: Ints
+    """Those from the one time point to before the other …"""
+    key: tuple[int, ...]
+    """… that have in these places …"""
+    values: pa.ListArray
+    """… these values, as they are printed; null where any will do."""
+
+    @classmethod
+    def of(cls, table: pa.Table, group: Ints, key: tuple[int, ...]) -> Homes:
+        groups, rows = np.unique(group, return_index=True)
+        first = _numbers(pc.fill_null(table["first"], 0))[rows]
+        past = _numbers(pc.fill_null(table["past"], int(NEVER)))[rows]
+        keys = pc.take(table["key"], pa.array(rows)).combine_chunks()
+        return cls(groups, first, past, key, pc.split_pattern(keys, SEPARATOR))
+
+    def have(self, answer: Atom, group: Ints, time: Ints) -> Bools:
+        """Which answers are at home in their groups, by their times.
+
+        A fact may be in several groups, whose keys have constants of premise sets in them. An
+        answer with another group's constant is not this group's to tell: facts may be missing.
+        """
+        at = np.searchsorted(self.group, group)
+        found = (self.first[at] <= time) & (time < self.past[at])
+        for number, place in enumerate(self.key):
+            value = answer.args[place]
+            if not isinstance(value, Var):
+                same = pc.equal(pc.list_element(self.values, number), show(value))
+                found &= pc.fill_null(same, True).to_numpy(zero_copy_only=False)[at]
+        return np.asarray(found)
+
+
+@dataclass(frozen=True)
 class Columns:
     """All facts of a table, by predicate, and the constants that their codes stand for."""
 
     facts: dict[str, Facts]
     texts: pa.StringArray
     """The constants as they are printed, by code."""
-    homes: tuple[Ints, Ints, Ints]
-    """The groups in order, and between which answer times each is at home."""
+    homes: Homes
 
     @classmethod
-    def of(cls, table: pa.Table) -> Columns:
-        """Codes for the constants of a table of facts (see FACTS)."""
+    def of(cls, table: pa.Table, key: tuple[int, ...]) -> Columns:
+        """Codes for the constants of a table of facts (see FACTS), grouped by a key."""
         table = table.combine_chunks()
         predicates = table["predicate"].combine_chunks().dictionary_encode()
         lists = table["args"].combine_chunks()
@@ -69,16 +106,8 @@ class Columns:
             places = range(int(arity[rows[0]]) if len(rows) else 0)
             args = tuple(codes[starts[rows] + place] for place in places)
             found[predicate] = Facts(group, args, time, arrival)
-        groups, rows = np.unique(columns[0], return_index=True)
-        first = _numbers(pc.fill_null(table["first"], 0))[rows]
-        past = _numbers(pc.fill_null(table["past"], int(NEVER)))[rows]
-        return cls(found, encoded.dictionary.cast(pa.string()), (groups, first, past))
-
-    def at_home(self, group: Ints, time: Ints) -> Bools:
-        """Which answer times are at home in their groups."""
-        groups, first, past = self.homes
-        at = np.searchsorted(groups, group)
-        return np.asarray((first[at] <= time) & (time < past[at]))
+        homes = Homes.of(table, columns[0], key)
+        return cls(found, encoded.dictionary.cast(pa.string()), homes)
 
     @cached_property
     def _codes(self) -> dict[str, int]:

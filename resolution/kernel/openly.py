@@ -70,12 +70,13 @@ def _minimal(
 
 
 def open_at_home(found: list[Candidates], columns: Columns) -> list[Candidates]:
-    """The triples whose earliest answer times are those of their groups."""
+    """The triples whose answers, at their earliest, are those of their groups."""
     kept = []
     for some in found:
-        assert some.form.premises.answer.time is not None
-        earliest = some.windows.earliest(some.form.premises.answer.time)
-        kept.append(some.take(columns.at_home(some.rows.group, earliest)))
+        answer = some.form.premises.answer
+        assert answer.time is not None
+        earliest = some.windows.earliest(answer.time)
+        kept.append(some.take(columns.homes.have(answer, some.rows.group, earliest)))
     return [some for some in kept if len(some)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,9 @@ def drive(folder: Path, session: Callable[[Editor], Coroutine[Any, Any, None]]) 
         async with editor(folder) as one:
             await session(one)
 
-    asyncio.run(whole())
+    # In a thread of its own: a browser test may have left a loop running in this one.
+    with ThreadPoolExecutor(1) as own:
+        own.submit(asyncio.run, whole()).result()
 
 
 def test_mistakes_come_and_go_as_the_text_changes(tmp_path: Path) -> None:

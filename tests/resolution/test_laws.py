@@ -20,7 +20,7 @@ from resolution.lives import lives, steps
 from resolution.substitution import embeddings, image, instance, match, variables
 from resolution.terms import Atom, Comparison, Time, Var
 from resolution.triples import Triple
-from tests.random_programs import Case, cases, features
+from tests.random_programs import Case, cases, features, said_once
 from tests.resolution.naive import derived
 
 law = settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])
@@ -222,7 +222,8 @@ def check_names_and_order_of_rules(case: Case) -> None:
     queries = [line for line in lines if line.startswith("query")]
     others = [line for line in lines if not line.startswith("query")]
     rng.shuffle(others)
-    _same(case, Case("".join(f"{line}\n" for line in (*others, *queries)), case.events))
+    statements = said_once([*others, *queries])
+    _same(case, Case("".join(f"{statement}\n" for statement in statements), case.events))
 
 
 def _renamed(statement: str, rng: random.Random) -> str:

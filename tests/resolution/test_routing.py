@@ -1,0 +1,138 @@
+"""Routing: no group needs another, and no fact is held back from one that needs it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from resolution.kernel import FACTS, Kernel
+from resolution.premises import premise_sets
+from resolution.program import Program, load
+from resolution.routing import Routing, Target
+from resolution.terms import Atom, Time, show
+from tests.random_programs import Case, cases
+
+
+def routing_of(program: Program) -> Routing:
+    return Routing.of((premise_sets(program, q) for q in program.queries), program.delays)
+
+
+def fact(predicate: str, *args: str | int, time: int) -> Atom:
+    return Atom(predicate, args, Time(None, time))
+
+
+TURBINES = """
+    stream Temp(device, level) delay 1.
+    delay Temp(wt7, _) = 4.
+    Malf(X, T) <- Temp(X, high, T), Temp(X, high, T+1), Temp(X, high, T+2).
+    query Malf(X, T).
+"""
+
+
+def test_the_key_is_what_all_atoms_share() -> None:
+    routing = routing_of(load(TURBINES))
+    [query] = routing.queries
+    assert query.key == (0,)
+    assert query.blocks is not None
+    assert (query.blocks.length, query.blocks.reach) == (16, 4 + 2 - 1)
+    assert routing.targets(fact("Temp", "wt2", "low", time=5)) == set()
+    assert routing.targets(fact("Temp", "wt2", "high", time=5)) == {Target(0, "wt2", 16 + 5)}
+    both = {Target(0, "wt2", 16 + 5), Target(0, "wt2", 32 + 5)}
+    assert routing.targets(fact("Temp", "wt2", "high", time=17)) == both
+
+
+def test_a_variable_of_some_atoms_only_is_no_key() -> None:
+    program = (
+        "stream p(x) delay 2. stream r(x) delay 0. q(X, T) <- p(X, T), r(Y, T). query q(X, T)."
+    )
+    routing = routing_of(load(program))
+    assert routing.queries[0].key == ()
+    assert routing.targets(fact("p", "a", time=0)) == routing.targets(fact("r", "b", time=0))
+
+
+def test_an_unbounded_distance_makes_one_block_that_never_closes() -> None:
+    program = """
+        stream Temp(x, l) delay 1.
+        Defective(X, 0) <- Temp(X, high, T1), Temp(X, "n/a", T2).
+        query Defective(X, T).
+    """
+    routing = routing_of(load(program))
+    assert routing.queries[0].blocks is None
+    assert routing.targets(fact("Temp", "a", "n/a", time=9)) == {Target(0, "a", None)}
+
+
+def test_premise_sets_that_differ_in_constants_are_one_shape() -> None:
+    near = "".join(f"Near(a{n}, a{n + 1})." for n in range(1000))
+    program = f"""
+        stream Hot(x) delay 1.
+        rigid Near(a, b).
+        {near}
+        q(X, T) <- Hot(X, T), Near(X, Y), Hot(Y, T).
+        query q(X, T).
+    """
+    routing = routing_of(load(program))
+    [shape] = routing.queries[0].shapes
+    assert len(shape.table) == 1001
+    assert {t.key for t in routing.targets(fact("Hot", "a7", time=3))} == {"a6", "a7"}
+    assert {t.key for t in routing.targets(fact("Hot", "a0", time=3))} == {"a0"}
+    assert routing.targets(fact("Hot", "b", time=3)) == set()
+
+
+def test_comparisons_that_a_fact_decides_alone() -> None:
+    program = """
+        stream V(x, v) delay 1.
+        q(X, T) <- V(X, A, T), V(X, B, T+1), A > 80, B != 3.
+        q(X, T) <- V(X, A, T), A < 10.
+        query q(X, T).
+    """
+    routing = routing_of(load(program))
+    sent = {v for v in (3, 50, 80, 81, 9) if routing.targets(fact("V", "a", v, time=1))}
+    assert sent == {3, 50, 80, 81, 9}  # B != 3 lets most of them pass
+    routing = routing_of(load(program.replace("B != 3", "B > 80")))
+    sent = {v for v in (3, 50, 80, 81, 9) if routing.targets(fact("V", "a", v, time=1))}
+    assert sent == {3, 81, 9}
+
+
+@settings(max_examples=150, deadline=None)
+@given(case=cases(facts=10), data=st.data())
+def test_groups_alone_give_what_all_facts_together_give(case: Case, data: st.DataObject) -> None:
+    """The kernel by groups, each with its own facts and block, against the kernel on everything."""
+    routing, kernel = routing_of(case.program), Kernel(case.program)
+    arrived = case.arrivals.first
+    for number, query in enumerate(routing.queries):
+        groups: dict[Target, list[Atom]] = defaultdict(list)
+        for atom in arrived:
+            for target in routing.targets(atom):
+                if target.query == number:
+                    groups[target].append(atom)
+        rows = []
+        for at, (target, atoms) in enumerate(groups.items()):
+            blocks = query.blocks
+            first, past = (None, None)
+            if blocks is not None and target.closes is not None:
+                first, past = blocks.bounds(target.closes)
+                # Whatever comes to a block comes before it closes.
+                assert all(arrived[a] <= target.closes for a in atoms)
+            rows += [_row(at, target.key, first, past, a, arrived[a]) for a in atoms]
+        whole = [_row(0, None, None, None, a, at) for a, at in arrived.items()]
+        assert _triples(kernel, number, rows) == _triples(kernel, number, whole)
+
+
+def _row(
+    group: int, key: str | None, first: int | None, past: int | None, atom: Atom, arrival: int
+) -> dict[str, object]:
+    assert atom.time is not None
+    return {
+        "group": group, "key": key, "first": first, "past": past, "predicate": atom.predicate,
+        "args": list(map(show, atom.args)), "time": atom.time.offset, "arrival": arrival,
+        "fresh": True,
+    }  # fmt: skip
+
+
+def _triples(kernel: Kernel, query: int, rows: list[dict[str, object]]) -> list[dict[str, Any]]:
+    found = kernel.triples(query, pa.Table.from_pylist(rows, schema=FACTS)).to_pylist()
+    return sorted(found, key=lambda row: row["triple"])
