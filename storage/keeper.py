@@ -74,6 +74,12 @@ def write_private(path: Path, values: dict[str, Any]) -> None:
     new.replace(path)
 
 
+def _shared_megabytes() -> int:
+    """A sixteenth of the memory for the server's pages, from 128 MB to 1 GB: Spark is here too."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return int(min(max(memory // 16, 128 << 20), 1 << 30) >> 20)
+
+
 class Server:
     """One postmaster: a child of ours, or one that an earlier keeper left behind."""
 
@@ -102,10 +108,12 @@ class Server:
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": "",  # no path of ours is too long for a socket, then
             "max_connections": 100,
-            "shared_buffers": "256MB",
+            "shared_buffers": f"{_shared_megabytes()}MB",
+            "wal_buffers": "32MB",  # a large merge fills the usual 8 in no time
             "work_mem": "32MB",
             "maintenance_work_mem": "256MB",
             "max_wal_size": "4GB",
+            "checkpoint_timeout": "15min",  # after each, every page is logged whole again
             "jit": "off",
             "timezone": "UTC",
             "log_timezone": "UTC",

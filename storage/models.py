@@ -168,6 +168,9 @@ class Run(Base):
     seen_at: Mapped[datetime] = _now("wall time of its last batch or closing")
     ended_at: Mapped[datetime | None] = mapped_column(comment="wall time at which it ended")
     error: Mapped[str | None] = mapped_column(comment="failed: why")
+    pruned_to: Mapped[datetime | None] = mapped_column(
+        comment="wall time up to which decided answers were looked at for pruning"
+    )
 
 
 # --- answers -----------------------------------------------------------------------------------
@@ -336,7 +339,9 @@ class Batch(Base):
     late: Mapped[int] = mapped_column(server_default=text("0"), comment="late facts")
     rejected: Mapped[int] = mapped_column(server_default=text("0"), comment="rejected events")
     changes: Mapped[int] = mapped_column(server_default=text("0"), comment="triples put or dropped")
-    read_ms: Mapped[float | None] = mapped_column(comment="milliseconds to read and route")
+    read_ms: Mapped[float | None] = mapped_column(
+        comment="milliseconds in Spark, from reading to staging"
+    )
     kernel_ms: Mapped[float | None] = mapped_column(comment="milliseconds in the kernel")
     store_ms: Mapped[float | None] = mapped_column(comment="milliseconds in the store")
     total_ms: Mapped[float | None] = mapped_column(comment="milliseconds in all")
@@ -425,6 +430,7 @@ class Outbox(Base):
             postgresql_where=text("status = 'waiting'"),
         ),
         Index("outbox_answer_idx", "answer_id", "endpoint", "id"),
+        Index("outbox_done_idx", "done_at", postgresql_where=text("status <> 'waiting'")),
         {"comment": "Alerts, written with the answers they are about; delivered from here."},
     )
     id: Mapped[int] = mapped_column(Identity(), primary_key=True, comment="order of writing")
@@ -583,7 +589,8 @@ class Retention(Base):
     __table_args__ = ({"comment": "How long what only grows is kept; read by `whilst db prune`."},)
     what: Mapped[str] = mapped_column(
         primary_key=True,
-        comment="late_facts, rejected_events, batches, delivery_attempts, history, answers or runs",
+        comment="late_facts, rejected_events, batches, delivery_attempts, history, answers, "
+        "alerts or runs",
     )
     days: Mapped[int | None] = mapped_column(Integer, comment="days to keep; null: for ever")
 

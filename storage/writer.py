@@ -259,6 +259,16 @@ def _one(cursor: psycopg.Cursor[Any]) -> tuple[Any, ...]:
 
 # --- the rest of a batch -----------------------------------------------------------------------
 
+_LATE_DELAYS = """
+    insert into delays as d (run, stream, delay, facts)
+    select run, stream, least((arrival - time) / width * width, 8 * greatest(delay, 16)), count(*)
+    from staged_events, greatest(delay / 128, 1) as width
+    where run = %(run)s and batch = %(batch)s and kind = 'late'
+    group by 1, 2, 3
+    on conflict (run, stream, delay) do update set facts = d.facts + excluded.facts
+"""
+"""Late facts among the delays that were seen: as coarse as those in time, and not without end."""
+
 
 def _events_and_figures(
     cursor: psycopg.Cursor[Any],
@@ -279,6 +289,8 @@ def _events_and_figures(
             {**values, "kind": kind},
         )
         moved[kind] = cursor.rowcount
+    if moved["late"]:
+        cursor.execute(_LATE_DELAYS, values)
     _unstage(cursor, values["run"], values["batch"], changes)
     if figures.delays:
         cursor.executemany(

@@ -83,7 +83,7 @@ COMMENT ON COLUMN batches.matched IS 'facts that match an atom of a premise set'
 COMMENT ON COLUMN batches.late IS 'late facts';
 COMMENT ON COLUMN batches.rejected IS 'rejected events';
 COMMENT ON COLUMN batches.changes IS 'triples put or dropped';
-COMMENT ON COLUMN batches.read_ms IS 'milliseconds to read and route';
+COMMENT ON COLUMN batches.read_ms IS 'milliseconds in Spark, from reading to staging';
 COMMENT ON COLUMN batches.kernel_ms IS 'milliseconds in the kernel';
 COMMENT ON COLUMN batches.store_ms IS 'milliseconds in the store';
 COMMENT ON COLUMN batches.total_ms IS 'milliseconds in all';

@@ -217,18 +217,21 @@ def prune(
 ) -> None:
     """Drop what is older than the store's settings say, and set them.
 
-    Kinds: late_facts, rejected_events, batches, delivery_attempts, history, answers, runs.
+    Kinds: late_facts, rejected_events, batches, delivery_attempts, history, answers, alerts, runs.
+    With --dry-run nothing changes, settings neither.
+    Example: whilst db prune --keep history=90 --keep late_facts=30 --dry-run
     """
-    settings = [_setting(text) for text in keep or ()]
+    settings = dict(_setting(text) for text in keep or ())
     with _said():
         from storage import retention
         from storage.printing import size
         from storage.store import open_store
 
         with open_store(store) as opened, opened.engine("owner") as engine:
-            for what, days in settings:
-                retention.keep(engine, what, days)
-            gone = retention.prune(engine, dry=dry)
+            if not dry:
+                for what, days in settings.items():
+                    retention.keep(engine, what, days)
+            gone = retention.prune(engine, dry=dry, keeping=settings)
             for one in gone:
                 verb = "would drop" if dry else "dropped"
                 typer.echo(f"{verb} {size(one.bytes)} of {one.what} ({one.table})")

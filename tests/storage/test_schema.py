@@ -15,6 +15,7 @@ from storage import schema, version
 from storage.errors import NotOurs, StoreDown, StoreError, StoreRefused, WrongVersion
 from storage.models import Base
 from storage.store import Store, open_store
+from storage.writer import BatchFigures
 from tests.storage.changes import Running, a_program, triple
 
 
@@ -68,6 +69,83 @@ def test_down_and_up_again(new_database: Callable[[str], str]) -> None:
         again = Running(store, a_program())
         again.apply(triple("a", start=0), tau=0)
         assert again.read("select count(*) from confirmed_answers") == [(1,)]
+        again.close()
+
+
+_KEPT = (
+    "programs", "queries", "streams", "triples", "counts", "tallies", "batches", "delays",
+    "all_late_facts", "all_rejected_events", "endpoints", "outbox", "delivery_attempts",
+    "confirmed_answers", "pending_answers", "refuted_answers", "answer_history",
+)  # fmt: skip
+
+
+def _contents(url: str) -> dict[str, list[str]]:
+    """Every row, as text; of runs and settings what every version has."""
+    with psycopg.connect(url) as db:
+        found = {
+            name: [row for (row,) in db.execute(f"select t::text from {name} t order by 1")]
+            for name in _KEPT
+        }
+        for name, columns in (
+            ("runs", "id, name, checkpoint, current, complete_tau, last_batch"),
+            ("retention", "what, days"),
+        ):
+            rows = db.execute(f"select ({columns})::text from {name} order by 1").fetchall()
+            found[name] = [row for (row,) in rows]
+    return found
+
+
+@pytest.mark.parametrize("older", version.known()[:-1])
+def test_a_filled_store_goes_down_and_up_with_its_data(
+    new_database: Callable[[str], str], older: str
+) -> None:
+    url = new_database(f"filled_{older}")
+    with open_store(url) as store, store.engine("owner") as engine:
+        with psycopg.connect(url, autocommit=True) as db:
+            db.execute(
+                "insert into endpoints (name, url, events) values "
+                "('all', 'http://localhost', '{pending,confirmed,refuted}')"
+            )
+        program = a_program("moved")
+        running = Running(store, program)
+        grown = triple("c", ["e"], ["h", "i"], start=0, end=1, deadline=9)
+        running.apply(
+            triple("a", start=0),
+            triple("b", ["e"], ["h"], start=0, deadline=2),
+            grown,
+            triple("c", ["e", "h"], ["i"], start=1, deadline=9),
+            tau=1,
+            figures=BatchFigures(facts=3, delays={("Temp", 0): 3}),
+        )
+        running.complete(2)
+        with psycopg.connect(url, autocommit=True) as db:
+            db.execute(
+                "insert into all_late_facts (run, event, source, place, reason, batch) "
+                "values (%s, '{}', 'f', 'f:1', 'late', 0)",
+                (running.run,),
+            )
+            db.execute("insert into delivery_attempts (outbox, endpoint, attempt) values (1, 1, 1)")
+        before = _contents(url)
+        assert all(before[name] for name in ("triples", "outbox", "answer_history", "delays"))
+
+        schema.downgrade(engine, older)
+        with pytest.raises(WrongVersion, match="`whilst db upgrade`"), open_store(url):
+            pass
+        down = _contents(url)
+        assert set(down["retention"]) <= set(before["retention"])
+        apart = ("retention", "queries")  # the typed views are made by the whilst of that version
+        assert all(down[name] == before[name] for name in before if name not in apart)
+
+        schema.upgrade(engine)
+        assert _contents(url) == before
+        running.apply({**grown, "op": "drop"}, triple("c", ["e", "h", "i"], start=3), tau=3)
+        assert running.read("select answer from moved.malf where status = 'confirmed'") == [
+            ("a",),
+            ("c",),
+        ]
+        again = Running(store, program, running.checkpoint)
+        assert again.run == running.run
+        running.close()
         again.close()
 
 
