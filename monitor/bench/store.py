@@ -34,7 +34,7 @@ _COLUMNS = (
 
 def figures(scale: float = 1.0) -> Iterator[dict[str, Any]]:
     """One figure after another, as `whilst bench` prints them."""
-    pending = max(round(_MILLIONS * scale), 2000)
+    pending = max(round(_MILLIONS * scale), 3000)
     rows = max(round(_ROWS * min(scale * 10, 1)), 1000)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
@@ -195,10 +195,10 @@ def _filled(store: Store, name: str, pending: int) -> int:
 
 def _closing(store: Store, rows: int, pending: int, run: int) -> Iterator[dict[str, Any]]:
     """Close as many in a run that has ten times as many as in one that has all of them."""
-    few = _filled(store, "few", rows * 2)
+    few = _filled(store, "few", rows * 3)
     with Writer(store.url("writer")) as writer:
         for task, number, total in (
-            ("closing", few, rows * 2),
+            ("closing", few, rows * 3),
             ("closing", run, pending),
         ):
             began = time.perf_counter()
@@ -206,10 +206,25 @@ def _closing(store: Store, rows: int, pending: int, run: int) -> Iterator[dict[s
             seconds = time.perf_counter() - began
             assert done.refuted == rows, done
             yield _figure(task, f"seconds for {rows} of {total}", round(seconds, 3))
+            plain = _plainly_closed(store, number, rows)
+            yield _figure(task, f"vs plain update, of {total}", round(plain / seconds, 2))
         began = time.perf_counter()
-        writer.complete(run, rows + 10)
+        writer.complete(run, 2 * rows + 10)
         seconds = time.perf_counter() - began
         yield _figure("closing", f"milliseconds for 1 of {pending}", round(seconds * 1000, 1))
+
+
+def _plainly_closed(store: Store, run: int, rows: int) -> float:
+    """Seconds to change as many rows of the same table by the plainest of updates."""
+    with psycopg.connect(store.url("writer"), autocommit=True) as db:
+        began = time.perf_counter()
+        changed = db.execute(
+            f"update triples_{run} set live = false, status = 'refuted', decided_at = deadline, "
+            "changed_at = now() where live and deadline > %s and deadline <= %s",
+            (rows + 9, 2 * rows + 9),
+        ).rowcount
+        assert changed == rows, changed
+        return time.perf_counter() - began
 
 
 def _pages(store: Store, run: int) -> Iterator[dict[str, Any]]:
