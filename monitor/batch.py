@@ -2,7 +2,9 @@
 
 Spark hands over every group that got a row in this batch, with all the facts it holds. The facts
 with this batch's marker are fresh; what they changed is the difference of two pure functions, so
-a batch that is computed again gives the same changes, and none is applied twice.
+a batch that is computed again gives the same changes, and none is applied twice. A marker is twice
+the time of the batch, and one more in all but the first of the groups that a fact went to: that one
+counts it.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ from resolution.kernel import FACTS
 from resolution.routing import SEPARATOR
 from resolution.terms import Atom, Time, parse_value
 from storage.staging import stage_changes
+
+BINS = 128
+"""Parts of a stream's δ by which delays are told apart: what the store keeps of them is bounded."""
 
 MOST = 1_000_000
 """Facts that are given to the kernel at once: bounds the memory of a task."""
@@ -82,6 +87,8 @@ class Part:
         self._routing = shipped.routing
         self._names = pa.array(shipped.streams.names, pa.string())
         self._arity = np.array([len(f) for f in shipped.streams.fields], dtype=np.int64)
+        longest = [self._program.delays.largest(name) for name in shipped.streams.names]
+        self._widths = np.array([max(1, delay // BINS) for delay in longest], dtype=np.int64)
         self._marker = marker
         self._groups = 0
         self._fresh = 0
@@ -110,8 +117,12 @@ class Part:
         of = np.repeat(np.arange(len(lists)), pc.list_value_length(lists).to_numpy())
         closes = groups["closes"].to_numpy()[of]
         predicate = rows.field("predicate").to_numpy()
-        fresh = pc.equal(rows.field("marker"), self._marker)
+        marker = rows.field("marker").to_numpy()
+        fresh = marker >> 1 == self._marker
         late = rows.field("late")
+        first = fresh & (marker & 1 == 0) & ~late.to_numpy(zero_copy_only=False)
+        delay = rows.field("arrival").to_numpy() - rows.field("time").to_numpy()
+        self._count(predicate[first], delay[first])
         values = pc.split_pattern(rows.field("args"), SEPARATOR).flatten()
         offsets = np.concatenate([[0], np.cumsum(self._arity[predicate])])
         args = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
@@ -129,14 +140,13 @@ class Part:
                 "args": args,
                 "time": rows.field("time"),
                 "arrival": rows.field("arrival"),
-                "fresh": fresh,
+                "fresh": pa.array(fresh),
             },
             schema=FACTS,
         )
         if pc.any(late).as_py():
             self._find_copies(facts, late.to_pylist())
             facts = facts.filter(pc.invert(late))
-        self._count(facts, predicate if len(predicate) == facts.num_rows else None)
         return facts
 
     def _find_copies(self, facts: pa.Table, late: list[bool]) -> None:
@@ -151,8 +161,12 @@ class Part:
                 atom = Atom(predicate, tuple(map(parse_value, args)), Time(None, at))
                 self._same.append(str(atom))
 
-    def _count(self, facts: pa.Table, predicate: Any) -> None:
-        self._fresh += pc.sum(facts["fresh"]).as_py() or 0
+    def _count(self, predicate: Any, delay: Any) -> None:
+        self._fresh += len(predicate)
+        width = self._widths[predicate]
+        pairs = np.stack([predicate, delay // width * width])
+        for (stream, binned), facts in zip(*_counted(pairs), strict=True):
+            self._delays[stream, binned] += facts
 
     def summary(self, changes: int) -> pa.RecordBatch:
         row = {
@@ -161,9 +175,17 @@ class Part:
             "changes": changes,
             "milliseconds": self._seconds * 1000,
             "same": self._same,
-            "delays": [],
+            "delays": [
+                {"predicate": stream, "delay": delay, "facts": facts}
+                for (stream, delay), facts in self._delays.items()
+            ],
         }
         return pa.RecordBatch.from_pylist([row], schema=_SUMMARY)
+
+
+def _counted(pairs: Any) -> tuple[list[list[int]], list[int]]:
+    found, counts = np.unique(pairs, axis=1, return_counts=True)
+    return found.T.tolist(), counts.tolist()
 
 
 def _chunks(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -52,6 +52,12 @@ class Clock:
         known = [a for a in (*arrivals, self.latest) if a is not None]
         self.latest = max(known, default=None)
 
+    def since(self, arrival: int | None) -> float | None:
+        """Milliseconds since the time point of an arrival ended; None where time is not live."""
+        if not self.live or arrival is None:
+            return None
+        return max(0.0, self.now() * 1000 - (arrival + 1) * self.unit)
+
     @property
     def lag(self) -> float | None:
         """Seconds that the end of the last complete time point lies behind now."""

@@ -84,14 +84,14 @@ def targeted(rows: DataFrame, targets: Column, width: int, doubt: Doubt) -> Data
     """Routed events as rows of groups: one for each group that a fact goes to."""
     wanted = F.col("doubtful") | F.col("suspect")
     arrival = F.when(~wanted, F.col("arrival"))
-    rows = rows.observe(READ, F.count(arrival).alias("facts"), F.max(arrival).alias("arrival"))
+    rows = rows.observe(READ, *_seen(arrival, arrival))
     rows = rows.where(wanted | F.col("matches"))
     asked = [F.when(wanted, _asked(name)) for name in COLUMNS]
     rows = rows.withColumn("f", _ask(doubt)(*asked))
     cleared = F.when(F.col("suspect") & F.col("f").isNull(), F.col("arrival"))
     arrival = F.coalesce(F.col("f.arrival"), cleared)
     in_time = F.when(F.coalesce(~F.col("f.late"), F.lit(True)), arrival)
-    rows = rows.observe(ASKED, F.count(in_time).alias("facts"), F.max(arrival).alias("arrival"))
+    rows = rows.observe(ASKED, *_seen(in_time, arrival))
     texts = [F.col(f"a{place}") for place in range(width)]
     args = F.concat_ws(SEPARATOR, *texts) if texts else F.lit(None).cast("string")
     own = {
@@ -105,9 +105,20 @@ def targeted(rows: DataFrame, targets: Column, width: int, doubt: Doubt) -> Data
     told = F.col("f").isNotNull()
     fact = {name: F.when(told, F.col(f"f.{name}")).otherwise(c) for name, c in own.items()}
     goals = fact.pop("targets")
-    whole = F.struct(*(c.alias(name) for name, c in fact.items()), F.col("now").alias("marker"))
-    rows = rows.select(whole.alias("fact"), F.explode(goals).alias("t")).where("t is not null")
-    return rows.select("t.query", "t.key", "t.closes", "fact")
+    goal = F.posexplode(F.array_compact(goals)).alias("copy", "t")
+    rows = rows.select(*(c.alias(name) for name, c in fact.items()), "now", goal)
+    marker = F.col("now") * 2 + (F.col("copy") > 0).cast("long")
+    return rows.select(
+        "t.query", "t.key", "t.closes", F.struct(*fact, marker.alias("marker")).alias("fact")
+    )
+
+
+def _seen(fact: Column, arrival: Column) -> list[Column]:
+    return [
+        F.count(fact).alias("facts"),
+        F.max(arrival).alias("arrival"),
+        F.min(fact).alias("oldest"),
+    ]
 
 
 def grouped(rows: DataFrame, clock: Path) -> DataFrame:

@@ -6,8 +6,10 @@ action, and commits what the executors staged. See docs/design/pipeline.md.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -28,6 +30,7 @@ from monitor.sources import Files, Topic, json_and_csv
 from resolution.errors import WhilstError
 from resolution.program import Program
 from resolution.routing import Routing
+from storage.errors import StoreError, translated
 from storage.writer import Applied, BatchFigures, Writer
 
 
@@ -85,6 +88,8 @@ class Progress:
     milliseconds: dict[str, int]
     state_rows: int
     state_bytes: int
+    behind: int | None
+    """Events in the topics that the batch has left unread; None for files."""
 
 
 Happening: TypeAlias = BatchDone | Clocked | Progress
@@ -115,15 +120,17 @@ class Run:
         self._turn = threading.Lock()  # of the batch, or of the clock between batches
         self._busy = False
         self._batch_number = self._committed = -1
+        self._progress: Progress | None = None
+        self._told: int | None = None  # the last complete τ that the store knows of
         self._done = threading.Condition()
         self._shipped = Shipped.of(self.spark.sparkContext, self.program, self.routing)
         lengths = [q.blocks.length for q in self.routing.queries if q.blocks is not None]
         self._ticks = Ticks(self.checkpoint.clock, min(lengths, default=0) // 2)
         self._listener = _Listener(self)
+        self.spark.streams.addListener(self._listener)
 
     def start(self) -> StreamingQuery:
         self._writer.discard(self.number)
-        self.spark.streams.addListener(self._listener)
         writer = (
             self._plan()
             .writeStream.outputMode("update")
@@ -155,22 +162,28 @@ class Run:
         self.spark.streams.removeListener(self._listener)
         self._writer.close()
 
-    def committed(self, batch: int) -> None:
+    def committed(self, progress: Progress) -> None:
         """Spark has a batch behind it."""
         with self._done:
-            self._committed = batch
+            self._committed = progress.batch
             self._done.notify_all()
+        self._progress = progress
+        self.watch(progress)
 
     def idle_at(self, milliseconds: float) -> None:
         """Spark looked after then and found nothing new: closing needs no batch."""
         with self._turn:
             if self._busy or self.options.once:
                 return
-            before = self.clock.complete
             tau = self.clock.read_everything_before(milliseconds)
-            if tau is not None and tau != before:
+            if tau is None or tau == self._told:
+                return
+            try:
                 applied = self._writer.complete(self.number, tau)
-                self.watch(Clocked(tau, applied))
+            except StoreError:  # said again at the next look, and by the next batch
+                return
+            self._told = tau
+            self.watch(Clocked(tau, applied))
 
     def _plan(self) -> DataFrame:
         options = self.options
@@ -209,39 +222,61 @@ class Run:
         parts = groups.mapInArrow(step, SUMMARY).collect()
         read, asked = (_observed(execution, name) for name in (READ, ASKED))
         self.clock.arrived(read["arrival"], asked["arrival"])
-        late, rejected = self._staged(number, [text for part in parts for text in part.same])
+        oldest = [seen["oldest"] for seen in (read, asked) if seen["oldest"] is not None]
+        same, late, rejected = self._staged(number, [t for part in parts for t in part.same])
         figures = BatchFigures(
             latest_arrival=self.clock.latest,
-            facts=read["facts"] + asked["facts"],
+            facts=read["facts"] + asked["facts"] + same,
             matched=sum(part.fresh for part in parts),
+            read_ms=(time.monotonic() - began) * 1000,
             kernel_ms=sum(part.milliseconds for part in parts),
+            lag_ms=self.clock.since(min(oldest, default=None)),
+            behind=self._progress.behind if self._progress else None,
+            state_rows=self._progress.state_rows if self._progress else None,
+            state_bytes=self._progress.state_bytes if self._progress else None,
             started=began,
+            delays=self._delays(parts),
         )
         tau = self.clock.batch_read(everything=not self.options.limited)
         applied = self._writer.commit_batch(self.number, number, tau, figures)
+        self._told = tau
         self.clock.batch_done()
         if not self.options.once and figures.facts:
             self._ticks.tell(tau)
         seconds = time.monotonic() - began
         self.watch(BatchDone(number, figures, late, rejected, applied, tau, seconds))
 
-    def _staged(self, batch: int, same: list[str]) -> tuple[int, int]:
-        """How many late and rejected events were staged, less late copies of facts in time."""
+    def _delays(self, parts: list[Any]) -> dict[tuple[str, int], int]:
+        """How many facts of each stream came with which delay."""
+        names = Streams.of(self.program).names
+        found: Counter[tuple[str, int]] = Counter()
+        for part in parts:
+            for seen in part.delays:
+                found[names[seen.predicate], seen.delay] += seen.facts
+        return found
+
+    def _staged(self, batch: int, same: list[str]) -> tuple[int, int, int]:
+        """How many events were late copies of facts in time, and so none; late; and rejected."""
         import psycopg
 
-        with psycopg.connect(self.conninfo) as db:
-            if same:
-                for table in ("staged_events", "all_late_facts"):
-                    db.execute(
-                        f"delete from {table} where run = %s and fact = any(%s)",
-                        (self.number, same),
-                    )
-            rows = db.execute(
-                "select kind, count(*) from staged_events where run = %s and batch = %s group by 1",
-                (self.number, batch),
-            ).fetchall()
+        copies = 0
+        try:
+            with psycopg.connect(self.conninfo) as db:
+                if same:
+                    for table in ("all_late_facts", "staged_events"):
+                        copies = db.execute(
+                            f"delete from {table} where run = %s and fact = any(%s)",
+                            (self.number, same),
+                        ).rowcount
+                rows = db.execute(
+                    "select kind, count(*) from staged_events where run = %s and batch = %s "
+                    "group by 1",
+                    (self.number, batch),
+                ).fetchall()
+        except psycopg.Error as error:
+            raise translated(error) or error from error
         counts: dict[str, int] = dict(rows)
-        return counts.get("late", 0), counts.get("rejected", 0)
+        return copies, counts.get("late", 0), counts.get("rejected", 0)
 
 
 _PATIENCE = 300.0
@@ -273,19 +308,34 @@ class _Listener(StreamingQueryListener):
                 f"Spark dropped {dropped} rows behind its watermark in batch {progress.batchId}: "
                 "this is a defect of whilst; start anew with --fresh, and tell us"
             )
-        self._run.committed(progress.batchId)
-        self._run.watch(
+        self._run.committed(
             Progress(
                 progress.batchId,
                 progress.numInputRows,
                 dict(progress.durationMs),
                 sum(o.numRowsTotal for o in operators),
                 sum(o.memoryUsedBytes for o in operators),
+                _behind(progress.sources),
             )
         )
 
     def onQueryTerminated(self, event: Any) -> None:
         pass
+
+
+def _behind(sources: list[Any]) -> int | None:
+    """Records in the topics beyond the ends of a batch."""
+    left = None
+    for source in sources:
+        if source.description.startswith("Kafka") and source.latestOffset and source.endOffset:
+            latest, end = json.loads(source.latestOffset), json.loads(source.endOffset)
+            beyond = (
+                offset - end.get(topic, {}).get(partition, 0)
+                for topic, partitions in latest.items()
+                for partition, offset in partitions.items()
+            )
+            left = (left or 0) + sum(beyond)
+    return left
 
 
 def _milliseconds(instant: str) -> float:
@@ -313,6 +363,6 @@ def _execution(spark: SparkSession) -> Any:
 def _observed(execution: Any, name: str) -> dict[str, Any]:
     metrics = execution.observedMetrics()
     if not metrics.contains(name):
-        return {"facts": 0, "arrival": None}
+        return {"facts": 0, "arrival": None, "oldest": None}
     row = metrics.apply(name)
     return {field: row.getAs(field) for field in row.schema().fieldNames()}

@@ -16,6 +16,7 @@ import psycopg
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from sqlalchemy.exc import SQLAlchemyError
 
 from monitor import alerts
 from monitor.alerts import Alert
@@ -23,6 +24,7 @@ from monitor.checkpoint import open_checkpoint
 from monitor.clock import Clock
 from monitor.display import Totals, display, log, log_to_stderr
 from monitor.metrics import Metrics
+from monitor.patience import Patience
 from monitor.run import Happening, Options, Run
 from monitor.sources import Files, Topic
 from monitor.spark_session import session
@@ -32,9 +34,14 @@ from resolution.errors import WhilstError
 from resolution.premises import PremiseSet, premise_sets
 from resolution.program import Program
 from resolution.routing import Routing
-from storage.errors import StoreError
+from storage.errors import StoreError, translated
+from storage.printing import size
 from storage.programs import end_run, register_run
+from storage.retention import prune
 from storage.store import Store, home_folder, open_store
+
+_PRUNE_EVERY = 600.0
+"""Seconds between two looks for what retention lets go."""
 
 _LAST_ALERTS = 10
 """Seconds that the alerts of the last batch are given; what is left then waits in the store."""
@@ -150,7 +157,8 @@ def run_program(loaded: Loaded, settings: Settings) -> str:
         delivery = alerts.start(store, settings.alerts)
         error: str | None = "it was killed"
         try:
-            _watched(run, ended, totals, counts, metrics, settings)
+            with _pruned(store):
+                _watched(run, ended, totals, counts, metrics, settings)
             error = None
         except (RunFailed, StoreError, WhilstError) as failed:
             error = str(failed)
@@ -180,6 +188,34 @@ def _watched(
     settings: Settings,
 ) -> None:
     shown = display(settings.options.once, settings.json_logs)
+    patience = Patience(live=not settings.options.once)
+
+    def look() -> None:
+        if totals.batches > done:
+            patience.worked()
+        answers = counts.read()
+        metrics.answers(answers)
+        shown.show(totals, answers, _tasks(run.spark))
+
+    try:
+        while True:
+            done = totals.batches
+            try:
+                if _streamed(run, ended, look) and settings.options.once:
+                    totals.tau = run.finish()
+                return
+            except (PySparkException, StoreError) as failed:
+                if ended.is_set() or not patience.has(failed):
+                    raise
+                pause = patience.pause()
+                log.warning(f"{_in_a_line(failed)}; the batch is tried again in {pause:.0f} s")
+                ended.wait(pause)
+    finally:
+        shown.close()
+
+
+def _streamed(run: Run, ended: threading.Event, look: Callable[[], None]) -> bool:
+    """Whether the stream came to its end; otherwise it was told to."""
     query = run.start()
     try:
         while not _over(query):
@@ -187,16 +223,34 @@ def _watched(
                 raise run.failure
             if ended.is_set():
                 run.let_batch_end()
-                break
-            answers = counts.read()
-            metrics.answers(answers)
-            shown.show(totals, answers, _tasks(run.spark))
-        else:
-            if settings.options.once:
-                totals.tau = run.finish()
+                return False
+            look()
+        return True
     finally:
         query.stop()
-        shown.close()
+
+
+@contextmanager
+def _pruned(store: Store) -> Iterator[None]:
+    """What is older than the settings of retention goes while a run goes on."""
+    ended = threading.Event()
+
+    def prune_now_and_then() -> None:
+        while not ended.wait(_PRUNE_EVERY):
+            try:
+                with store.engine("owner") as engine:
+                    for gone in prune(engine):
+                        log.info(f"pruned {gone.table}: {size(gone.bytes)} of {gone.what}")
+            except (StoreError, SQLAlchemyError) as error:
+                log.warning(f"nothing was pruned: {translated(error) or error}")
+
+    thread = threading.Thread(target=prune_now_and_then, name="whilst prune", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _over(query: StreamingQuery) -> bool:
@@ -254,9 +308,13 @@ def _told_to_end() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _in_a_line(error: PySparkException) -> str:
+def _in_a_line(error: PySparkException | StoreError) -> str:
     """The innermost cause that a failed stream names."""
+    if isinstance(error, StoreError):
+        return str(error)
     lines = [line.strip() for line in str(error).splitlines()]
+    if ours := [line for line in lines if line.startswith("storage.errors.")]:
+        return ours[-1].partition(": ")[2]
     causes = [line for line in lines if re.match(r"(\w+\.)*\w*(Error|Exception|Violation)\b", line)]
     plain = [c for c in causes if "PythonException" not in c and "StreamingQuery" not in c]
     found = (plain or lines or ["no reason given"])[-1 if plain else 0]
