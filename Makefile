@@ -3,9 +3,11 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PY := .venv/bin/python
 JOBS ?= 2
 ARGS ?=
+ROUNDS ?= 25
+SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check fmt demo docs pins clean
+.PHONY: help setup test check fmt demo docs pins clean chaos
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -32,6 +34,9 @@ fmt: setup ## Format the code and mend what the linter can
 
 demo: setup ## A simulated wind farm, the monitor and the dashboard (DEMO_SECONDS=60 to end by itself)
 	@.venv/bin/whilst demo
+
+chaos: setup ## Break everything by plan, and compare what is left (ROUNDS=25 SEED=1)
+	@$(PY) -m tests.chaos --rounds $(ROUNDS) --seed $(SEED) $(ARGS)
 
 docs: setup ## Build the documentation into site/, broken links as errors
 	$(PY) -m mkdocs build --strict --quiet
