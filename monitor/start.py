@@ -38,7 +38,7 @@ from storage.errors import StoreError, translated
 from storage.printing import size
 from storage.programs import end_run, register_run
 from storage.retention import prune
-from storage.store import Store, home_folder, open_store
+from storage.store import Store, anywhere, home_folder, open_store
 
 _PRUNE_EVERY = 600.0
 """Seconds between two looks for what retention lets go."""
@@ -102,7 +102,7 @@ def make_run(
     info = program_info(loaded.name, checkpoint.text, loaded.program, loaded.sets)
     with store.engine("owner") as engine:
         number = register_run(engine, info, str(checkpoint.folder), names)
-    conninfo = store.url("writer")
+    conninfo = anywhere(store.url("writer"))  # executors use it too
     complete, latest = known_to_store(conninfo, number)
     clock = Clock(loaded.program.unit, options.grace, not options.once, complete, latest)
     return Run(

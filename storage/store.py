@@ -22,7 +22,7 @@ from storage.errors import StoreError, translated
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-__all__ = ["Store", "home_folder", "open_store"]
+__all__ = ["Store", "anywhere", "home_folder", "open_store"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +122,21 @@ def _with_reader(store: Store) -> Store:
         return store
     reader = _with_options(store.url("reader"), "-c role=whilst_reader")
     return Store(store.name, False, {**store._urls, "reader": reader})
+
+
+def anywhere(url: str) -> str:
+    """The URL with the password that this machine knows for it (`PGPASSWORD`, `~/.pgpass`), so
+    that it works on machines that know none. Not to be shown."""
+    parts = urlsplit(url)
+    if parts.password is not None:
+        return url
+    with psycopg.connect(url) as db:
+        user, password = db.info.user, db.info.password
+    if not password:
+        return url
+    host = parts.netloc.rpartition("@")[2]
+    secret = f"{quote(user, safe='')}:{quote(password, safe='')}@{host}"
+    return urlunsplit(parts._replace(netloc=secret))
 
 
 def _with_options(url: str, options: str) -> str:
