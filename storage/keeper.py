@@ -26,10 +26,13 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE = 60.0
-"""Seconds for which a server that does not come up is tried again (a killed one's backends may
-need a while to notice that their postmaster is gone)."""
+"""Seconds for which a server that never came up is tried again (a killed one's backends may need a
+while to notice that their postmaster is gone). One that did is tried for as long as it is used: its
+disk may be full for a while."""
 
 _TICK = 0.25
+_LONGEST = 5.0
+"""Seconds between two tries, in the end."""
 
 
 def lock(path: Path, how: int) -> int | None:
@@ -97,6 +100,14 @@ class Server:
             return self.child.poll() is None
         return self.pid is not None and alive(self.pid)
 
+    def ready(self) -> bool:
+        """Whether it has come up: recovery may take long, and fail in the end."""
+        try:
+            lines = (self.folder / "data" / "postmaster.pid").read_text().splitlines()
+            return self.running() and int(lines[0]) == self.pid and lines[7].strip() == "ready"
+        except (OSError, IndexError, ValueError):
+            return False
+
     def start(self) -> None:
         connection = self.folder / "connection.json"
         values = json.loads(connection.read_text())
@@ -161,19 +172,26 @@ def keep(folder: Path, server: Server, grace: float) -> None:
     users, start, wanted = folder / "users.lock", folder / "start.lock", folder / "keep"
     unused_since: float | None = None
     failing_since: float | None = None
+    came_up = server.running()  # one that was taken over
+    next_try = pause = 0.0
     while True:
         held = lock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if held is not None:
             os.close(held)
         used = held is None or wanted.exists()
         now = time.monotonic()
-        if server.running():
-            failing_since = None
+        if server.ready():
+            came_up, failing_since, pause = True, None, 0.0
+        elif server.running():
+            pass
         elif used or unused_since is None:
             failing_since = failing_since or now
-            if now - failing_since > PATIENCE:
+            if now - failing_since > PATIENCE and not came_up:
                 return
-            server.start()
+            if now >= next_try:
+                server.start()
+                pause = min(2 * pause + _TICK, _LONGEST)
+                next_try = now + pause
         else:
             return
         if used:

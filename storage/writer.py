@@ -21,7 +21,7 @@ import psycopg
 from psycopg import errors as pg
 
 from storage import merge
-from storage.errors import StagingLost, StoreError, translated
+from storage.errors import StagingLost, StoreError, StoreReadOnly, translated
 
 __all__ = ["CHANNEL", "Applied", "BatchFigures", "Writer"]
 
@@ -174,6 +174,8 @@ class _Transaction:
             if self._db.broken:
                 self._db.close()
             if (ours := translated(error)) is not None:
+                if isinstance(ours, StoreReadOnly):
+                    self._db.close()  # a session may keep what its database was set to
                 raise ours from error
 
 
