@@ -46,6 +46,12 @@ class Checkpoint:
     def begun(self) -> bool:
         return (self.spark / "offsets").exists()
 
+    @property
+    def last_planned(self) -> int:
+        """The last batch whose offsets are written down; -1 where there is none."""
+        planned = (self.spark / "offsets").glob("[0-9]*")
+        return max((int(p.name) for p in planned if p.name.isdigit()), default=-1)
+
     def complete_before(self, batch: int, complete: int | None) -> int | None:
         """What was complete before a batch: as told at its first attempt, and ever after."""
         folder = self.folder / "complete"

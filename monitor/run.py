@@ -119,7 +119,7 @@ class Run:
         self._writer = Writer(self.conninfo)
         self._turn = threading.Lock()  # of the batch, or of the clock between batches
         self._busy = False
-        self._batch_number = self._committed = -1
+        self._batch_number = self._committed = self._planned_before = -1
         self._progress: Progress | None = None
         self._told: int | None = None  # the last complete τ that the store knows of
         self._done = threading.Condition()
@@ -131,6 +131,7 @@ class Run:
 
     def start(self) -> StreamingQuery:
         self._writer.discard(self.number)
+        self._planned_before = self.checkpoint.last_planned
         writer = (
             self._plan()
             .writeStream.outputMode("update")
@@ -237,7 +238,9 @@ class Run:
             started=began,
             delays=self._delays(parts),
         )
-        tau = self.clock.batch_read(everything=not self.options.limited)
+        # A batch that was planned before this start read what was logged then, and no more.
+        everything = not self.options.limited and number > self._planned_before
+        tau = self.clock.batch_read(everything=everything)
         applied = self._writer.commit_batch(self.number, number, tau, figures)
         self._told = tau
         self.clock.batch_done()
