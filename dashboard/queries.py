@@ -547,14 +547,19 @@ class NoPart:
     place: str
     arrival: int | None
     reason: str
+    time: int | None
+    delay: int | None
 
 
 def newest_events(db: Database, number: int, kind: Literal["late", "rejected"]) -> list[NoPart]:
-    table = {"late": "all_late_facts", "rejected": "all_rejected_events"}[kind]
+    table, more = {
+        "late": ("all_late_facts", "time, delay"),
+        "rejected": ("all_rejected_events", "null::bigint as time, null::bigint as delay"),
+    }[kind]
     with db.cursor(row_factory=class_row(NoPart)) as cursor:
         return cursor.execute(
-            f"select recorded_at, left(event, 400) as event, source, place, arrival, reason "
-            f"from {table} where run = %s order by recorded_at desc limit 20",
+            "select recorded_at, left(event, 400) as event, source, place, arrival, reason, "
+            f"{more} from {table} where run = %s order by recorded_at desc limit 20",
             (number,),
         ).fetchall()
 

@@ -137,7 +137,7 @@ def _events(found: Sequence[NoPart], clock: Clock, kind: str) -> Node:
                 h(
                     "tr",
                     h("td", one.event, class_="waits event"),
-                    h("td", one.reason, class_="main"),
+                    h("td", *_reason(one, clock), class_="main"),
                     h("td", f"{one.source} {one.place}", class_="quiet"),
                     h("td", _wall(one.recorded_at), class_="time"),
                 )
@@ -146,6 +146,15 @@ def _events(found: Sequence[NoPart], clock: Clock, kind: str) -> Node:
         ),
         class_="rows events",
     )
+
+
+def _reason(one: NoPart, clock: Clock) -> list[Node]:
+    """Why it takes no part; of a late fact how late it was, in the times that the page shows."""
+    if one.arrival is None or one.time is None or one.delay is None:
+        return [one.reason]
+    late = clock.span(one.arrival - one.time - one.delay)
+    held, arrived = clock.at(one.time), clock.at(one.arrival)
+    return [f"{late} after its bound", h("small", "held ", held, ", arrived ", arrived)]
 
 
 def _endpoints(found: Sequence[dict[str, Any]]) -> Node:

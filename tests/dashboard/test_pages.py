@@ -308,9 +308,12 @@ def test_health_shows_late_facts_rejected_events_and_their_reasons(
     page = view(f"{site}/health")
     for title, relation in (("Late facts", "late_facts"), ("Rejected events", "rejected_events")):
         section = page.locator("section").filter(has=page.locator("h2", has_text=title))
-        expected = rows(postgres, f"select reason from {relation}")
+        expected = rows(postgres, f"select * from {relation} order by recorded_at desc")
         expect(section.locator("tbody tr")).to_have_count(len(expected))
-        expect(section).to_contain_text(expected[0][0])
+    rejected = rows(postgres, "select reason from rejected_events")
+    expect(section).to_contain_text(rejected[0][0])
+    ((beyond,),) = rows(postgres, "select max(arrival - time - delay) from late_facts")
+    expect(page.locator("body")).to_contain_text(f"{beyond} s after its bound")
     expect(page.get_by_text("There are no endpoints.")).to_be_visible()
     expect(page.locator(".chart", has_text="Facts").first).to_be_visible()
 
