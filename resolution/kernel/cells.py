@@ -336,7 +336,9 @@ def at_home(lives: CellLives, columns: Columns) -> CellLives:
     """The triples whose answers are those of their groups."""
     assert lives.plan.answer.time is not None
     times = lives.time + lives.plan.answer.time.offset
-    rows = columns.homes.have(lives.plan.answer, lives.group, times)[lives.cell]
+    answer = lives.plan.answer
+    bound = dict(zip(_object_variables(answer), lives.keys, strict=True))
+    rows = columns.homes.have(answer, bound, lives.group, times)[lives.cell]
     found = {n: getattr(lives, n)[rows] for n in ("cell", "hypotheses", "state", "start", "end")}
     return replace(lives, **found)
 

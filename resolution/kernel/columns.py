@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -49,33 +50,46 @@ class Homes:
     first: Ints
     past: Ints
     """Those from the one time point to before the other …"""
-    key: tuple[int, ...]
-    """… that have in these places …"""
-    values: pa.ListArray
-    """… these values, as they are printed; null where any will do."""
+    key: dict[int, pa.StringArray]
+    """… that have in these places these values, as they are printed; null where any will do …"""
+    codes: dict[int, Ints]
+    """… and their codes, -1 where no fact has the value."""
 
     @classmethod
-    def of(cls, table: pa.Table, group: Ints, key: tuple[int, ...]) -> Homes:
+    def of(
+        cls, table: pa.Table, group: Ints, places: tuple[int, ...], texts: pa.StringArray
+    ) -> Homes:
         groups, rows = np.unique(group, return_index=True)
         first = _numbers(pc.fill_null(table["first"], 0))[rows]
         past = _numbers(pc.fill_null(table["past"], int(NEVER)))[rows]
-        keys = pc.take(table["key"], pa.array(rows)).combine_chunks()
-        return cls(groups, first, past, key, pc.split_pattern(keys, SEPARATOR))
+        values = pc.split_pattern(pc.take(table["key"], pa.array(rows)), SEPARATOR)
+        key = {
+            place: pc.list_element(values, number).combine_chunks()
+            for number, place in enumerate(places)
+        }
+        codes = {
+            place: _numbers(pc.fill_null(pc.index_in(column, value_set=texts), -1))
+            for place, column in key.items()
+        }
+        return cls(groups, first, past, key, codes)
 
-    def have(self, answer: Atom, group: Ints, time: Ints) -> Bools:
-        """Which answers are at home in their groups, by their times.
+    def have(self, answer: Atom, bound: Mapping[Var, Ints], group: Ints, time: Ints) -> Bools:
+        """Which answers, given by the values of their variables, are at home in their groups.
 
-        A fact may be in several groups, whose keys have constants of premise sets in them. An
-        answer with another group's constant is not this group's to tell: facts may be missing.
+        A fact may be in a group for another premise set than the one it matches. The answer is then
+        not the group's to tell: other facts for it may be missing there.
         """
         at = np.searchsorted(self.group, group)
-        found = (self.first[at] <= time) & (time < self.past[at])
-        for number, place in enumerate(self.key):
+        found: Bools = (self.first[at] <= time) & (time < self.past[at])
+        for place, key in self.key.items():
             value = answer.args[place]
-            if not isinstance(value, Var):
-                same = pc.equal(pc.list_element(self.values, number), show(value))
-                found &= pc.fill_null(same, True).to_numpy(zero_copy_only=False)[at]
-        return np.asarray(found)
+            if isinstance(value, Var):
+                any_ = pc.is_null(key).to_numpy(zero_copy_only=False)
+                found &= (self.codes[place][at] == bound[value]) | any_[at]
+            else:
+                same = pc.fill_null(pc.equal(key, show(value)), True)
+                found &= same.to_numpy(zero_copy_only=False)[at]
+        return found
 
 
 @dataclass(frozen=True)
@@ -106,8 +120,8 @@ class Columns:
             places = range(int(arity[rows[0]]) if len(rows) else 0)
             args = tuple(codes[starts[rows] + place] for place in places)
             found[predicate] = Facts(group, args, time, arrival)
-        homes = Homes.of(table, columns[0], key)
-        return cls(found, encoded.dictionary.cast(pa.string()), homes)
+        texts = encoded.dictionary.cast(pa.string())
+        return cls(found, texts, Homes.of(table, columns[0], key, texts))
 
     @cached_property
     def _codes(self) -> dict[str, int]:

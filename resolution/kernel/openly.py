@@ -76,7 +76,9 @@ def open_at_home(found: list[Candidates], columns: Columns) -> list[Candidates]:
         answer = some.form.premises.answer
         assert answer.time is not None
         earliest = some.windows.earliest(answer.time)
-        kept.append(some.take(columns.homes.have(answer, some.rows.group, earliest)))
+        kept.append(
+            some.take(columns.homes.have(answer, some.rows.bound, some.rows.group, earliest))
+        )
     return [some for some in kept if len(some)]
 
 
