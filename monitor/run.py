@@ -151,13 +151,15 @@ class Run:
             self.clock.complete = tau
         return tau
 
-    def let_batch_end(self) -> None:
+    def let_batch_end(self, query: StreamingQuery) -> None:
         """Wait for the batch at hand, if there is one, so that it need not be read again."""
         with self._turn:
-            batch = self._batch_number if self._busy else None
-        if batch is not None:
-            with self._done:
-                self._done.wait_for(lambda: self._committed >= batch, timeout=_PATIENCE)
+            batch = self._batch_number if self._busy else -1
+        ends = time.monotonic() + _PATIENCE
+        with self._done:
+            # Nobody tells of a batch that fails: the stream is over then.
+            while self._committed < batch and query.isActive and time.monotonic() < ends:
+                self._done.wait(0.25)
 
     def close(self) -> None:
         self.spark.streams.removeListener(self._listener)

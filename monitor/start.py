@@ -222,7 +222,7 @@ def _streamed(run: Run, ended: threading.Event, look: Callable[[], None]) -> boo
             if run.failure is not None:
                 raise run.failure
             if ended.is_set():
-                run.let_batch_end()
+                run.let_batch_end(query)
                 return False
             look()
         return True

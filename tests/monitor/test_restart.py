@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from monitor.run import Options
 from tests.monitor.conftest import Monitor
-from tests.monitor.test_live import PAIRS, fact, now, running, send, statuses, until
+from tests.monitor.test_live import PAIRS, PATIENCE, fact, now, running, send, statuses, until
 from tests.services.kafka import Broker
 
 Make = Callable[..., Monitor]
@@ -44,3 +45,31 @@ def test_what_was_logged_while_it_was_down_is_read_in_time(
     assert own.rejected() == []
     assert statuses(own) == {f"q(a, {t})": "confirmed"}
     producer.close()
+
+
+def test_nobody_waits_for_a_batch_that_failed(
+    monitor: Make, kafka: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = kafka.fresh_topic(1)
+    own = monitor(PAIRS, f"kafka://{kafka.bootstrap}/{topic}")
+    run = own.run(Options(trigger="100 milliseconds"))
+    at_work, told = threading.Event(), threading.Event()
+
+    def fail(*_: Any) -> None:
+        at_work.set()
+        assert told.wait(PATIENCE)
+        raise SystemError("no room")
+
+    monkeypatch.setattr(run._writer, "commit_batch", fail)
+    monkeypatch.setattr("monitor.run._PATIENCE", 100 * PATIENCE)
+    producer = kafka.producer()
+    send(producer, topic, 0, fact("p", "a", now()))
+    producer.close()
+    query = run.start()
+    assert at_work.wait(PATIENCE)
+    waiting = threading.Thread(target=run.let_batch_end, args=(query,), daemon=True)
+    waiting.start()
+    told.set()
+    waiting.join(PATIENCE)
+    assert not waiting.is_alive()
+    run.close()
