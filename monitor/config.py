@@ -24,9 +24,28 @@ class ConfigError(WhilstError):
 
 def settings_of(file: Path | None, command: str, known: set[str]) -> dict[str, Any]:
     """What a TOML file says about a command, with `-` as `_` in the names of its settings."""
+    path, table = _table(file, command)
+    found = {name.replace("-", "_"): value for name, value in table.items()}
+    if wrong := sorted(found.keys() - known):
+        raise ConfigError(
+            f"{path}: [{command}] knows no {wrong[0]!r}; it knows {', '.join(sorted(known))}"
+        )
+    return found
+
+
+def store_of(file: Path | None) -> str | None:
+    """The store that a run with this configuration writes: others read the same one."""
+    path, table = _table(file, "run")
+    store = table.get("store")
+    if store is not None and not isinstance(store, str):
+        raise ConfigError(f"{path}: [run] store must be a text, postgresql://user@host/database")
+    return store
+
+
+def _table(file: Path | None, command: str) -> tuple[Path, dict[str, Any]]:
     path = FILE if file is None else file
     if file is None and not path.exists():
-        return {}
+        return path, {}
     try:
         tables = tomllib.loads(path.read_text())
     except OSError as error:
@@ -36,12 +55,7 @@ def settings_of(file: Path | None, command: str, known: set[str]) -> dict[str, A
     table = tables.get(command, {})
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: [{command}] must be a table of settings")
-    found = {name.replace("-", "_"): value for name, value in table.items()}
-    if wrong := sorted(found.keys() - known):
-        raise ConfigError(
-            f"{path}: [{command}] knows no {wrong[0]!r}; it knows {', '.join(sorted(known))}"
-        )
-    return found
+    return path, table
 
 
 def milliseconds(text: str, what: str) -> int:

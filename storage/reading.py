@@ -95,6 +95,9 @@ def _placed(error: psycopg.Error, statement: str) -> str:
         return "that statement gives no rows: begin with `select`"
     if "multiple commands" in message:
         return "one statement at a time: leave out what follows the first `;`"
+    if isinstance(error, pg.UndefinedTable):
+        message += " (the views are pending_answers, confirmed_answers, refuted_answers, "
+        message += "answer_history, late_facts, rejected_events, and one for each query)"
     if hint := error.diag.message_hint:
         message += f" ({' '.join(hint.split())})"
     position = error.diag.statement_position

@@ -175,7 +175,8 @@ def _named(db: psycopg.Connection[Any], name: str) -> Endpoint:
         if one.alert.name == name:
             return one
     known = ", ".join(one.alert.name for one in found)
-    raise AlertError(f"there is no alert {name!r}; " + (f"there are {known}" if known else "none"))
+    there = f"there are {known}" if known else "declare one in whilst.toml, as [[alert]]"
+    raise AlertError(f"there is no alert {name!r}; {there}")
 
 
 def switch(url: str, name: str, status: str, reason: str | None) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from monitor.cli.store import _said
+from monitor.cli.store import StoreOption, _said
 
 
 def register(app: typer.Typer) -> None:
@@ -20,12 +20,7 @@ def register(app: typer.Typer) -> None:
 
 
 def dashboard(
-    store: Annotated[
-        str | None,
-        typer.Option(
-            envvar="WHILST_STORE", metavar="URL", help="Another Postgres than the embedded one."
-        ),
-    ] = None,
+    store: StoreOption = None,
     host: Annotated[
         str, typer.Option(help="Address to listen on; one that others reach needs --sign-in.")
     ] = "127.0.0.1",

@@ -18,9 +18,30 @@ db = typer.Typer(
     no_args_is_help=True,
 )
 
+
+def _store_of_the_run(store: str | None) -> str | None:
+    """Where none is named, the one that `whilst run` writes by the same configuration."""
+    if store is not None:
+        return store
+    from monitor.config import ConfigError, store_of
+
+    file = os.environ.get("WHILST_CONFIG")
+    try:
+        return store_of(Path(file) if file else None)
+    except ConfigError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from None
+
+
 StoreOption = Annotated[
     str | None,
-    typer.Option("--store", metavar="URL", help="Another Postgres than the embedded one."),
+    typer.Option(
+        "--store",
+        envvar="WHILST_STORE",
+        metavar="URL",
+        callback=_store_of_the_run,
+        help="Another Postgres than the embedded one.",
+    ),
 ]
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
+from monitor.alerts.declarations import from_file
+from monitor.cli import app
+from monitor.config import settings_of
 from monitor.setup import project
 from monitor.setup.places import SetupError
 from resolution.facts import Arrivals, read_event
@@ -71,3 +76,34 @@ def test_the_answers_are_those_that_its_readme_promises() -> None:
     assert [str(fact.atom) for fact in arrivals.late] == ["Temp(wt5, high, 3)"]
     last = {str(t.answer): t for t in answers(premises, program.delays, arrivals.by(11), 11)}
     assert [str(atom) for atom in last["Malf(wt2, 9)"].hypotheses] == ["Temp(wt2, high, 11)"]
+
+
+def _uncommented() -> str:
+    """The template's configuration with every setting and the alert switched on."""
+    text = (project.TEMPLATE / "whilst.toml").read_text()
+    return re.sub(r"^# (?=\[\[|[a-z_-]+ = )", "", text, flags=re.MULTILINE)
+
+
+def test_the_configuration_names_every_setting_of_a_run(tmp_path: Path) -> None:
+    (tmp_path / "whilst.toml").write_text(_uncommented())
+    command = get_command(app).commands["run"]  # type: ignore[attr-defined]
+    known = {one.name for one in command.params} - {"program_file", "config"}
+    assert settings_of(tmp_path / "whilst.toml", "run", known).keys() == known
+
+
+def test_what_the_configuration_says_is_the_default_is_so() -> None:
+    said = tomllib.loads(_uncommented())["run"]
+    command = get_command(app).commands["run"]  # type: ignore[attr-defined]
+    defaults = {one.name.replace("_", "-"): one.default for one in command.params}
+    for name in ("master", "trigger", "grace", "log-format", "once", "fresh"):
+        assert said[name] == defaults[name], name
+
+
+def test_the_configuration_has_an_alert_to_start_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAGER_SECRET", "whsec_" + "QUJD" * 8)
+    (tmp_path / "whilst.toml").write_text(_uncommented())
+    (alert,) = from_file(tmp_path / "whilst.toml")
+    assert (alert.name, alert.queries, alert.filter) == ("pager", ("Malf",), {"X": "wt2"})
+    assert alert.events == ("confirmed", "deadline")
