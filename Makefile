@@ -3,11 +3,12 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PY := .venv/bin/python
 JOBS ?= 2
 ARGS ?=
+SCALE ?= 0.1
 ROUNDS ?= 25
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check fmt demo docs pins clean chaos
+.PHONY: help setup test check fmt demo docs pins clean chaos bench
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -37,6 +38,9 @@ demo: setup ## A simulated wind farm, the monitor and the dashboard (DEMO_SECOND
 
 chaos: setup ## Break everything by plan, and compare what is left (ROUNDS=25 SEED=1)
 	@$(PY) -m tests.chaos --rounds $(ROUNDS) --seed $(SEED) $(ARGS)
+
+bench: setup ## Measure everything, beside what people use instead, into docs/benchmarks (SCALE=0.1)
+	.venv/bin/whilst bench all --scale $(SCALE) --report docs/benchmarks
 
 docs: setup ## Build the documentation into site/, broken links as errors
 	$(PY) -m mkdocs build --strict --quiet

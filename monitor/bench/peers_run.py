@@ -27,6 +27,8 @@ _MARK = "RESULT "
 _ALSO = "ALSO "
 _SAMPLE = 0.25
 """Seconds between two looks at the memory."""
+PATIENCE = 20.0
+"""Seconds that a peer is given to end by itself once there are no more jobs."""
 
 
 class PeerFailed(Exception):
@@ -94,7 +96,7 @@ class Running:
         if peer.way is not None:
             command += ["--way", peer.way]
         self._lines: queue.Queue[str | None] = queue.Queue()
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -103,9 +105,9 @@ class Running:
             env=environment,
             cwd=scratch,
         )
-        self._memory = Memory(self._process.pid)
-        assert self._process.stdout is not None
-        threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
+        self._memory = Memory(self.process.pid)
+        assert self.process.stdout is not None
+        threading.Thread(target=self._read, args=(self.process.stdout,), daemon=True).start()
 
     def _read(self, out: IO[str]) -> None:
         for line in out:
@@ -117,11 +119,11 @@ class Running:
 
     def do(self, job: dict[str, Any], limit: float) -> dict[str, Any]:
         """The result of a job, with `peak MB` while it ran. Raises PeerFailed."""
-        assert self._process.stdin is not None
+        assert self.process.stdin is not None
         self._memory.forget()
         try:
-            self._process.stdin.write(json.dumps(job) + "\n")
-            self._process.stdin.flush()
+            self.process.stdin.write(json.dumps(job) + "\n")
+            self.process.stdin.flush()
         except BrokenPipeError:
             raise PeerFailed(self._reason()) from None
         until = time.monotonic() + limit
@@ -134,26 +136,26 @@ class Running:
                 raise PeerFailed(self._reason())
             if line.startswith(_MARK):
                 result: dict[str, Any] = json.loads(line.removeprefix(_MARK))
-                return result | {"peak MB": self._memory.peak}
+                return result | {"peak MB": self._memory.look()}
 
     def _reason(self) -> str:
         """The last line of its errors that names one."""
-        self._process.wait(10)
+        self.process.wait(10)
         lines = [line.strip() for line in self._errors.read_text().splitlines()]
         named = [line for line in lines if "Error" in line or "Exception" in line]
         return (named or lines or ["ended without a word"])[-1][:200]
 
     def close(self) -> None:
         self._memory.stop()
-        if self._process.stdin is not None:
+        if self.process.stdin is not None:
             with suppress(BrokenPipeError):
-                self._process.stdin.close()
+                self.process.stdin.close()
         try:
-            self._process.wait(20)
+            self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            for pid in sorted(tree(self._process.pid, _processes()), reverse=True):
+            for pid in sorted(tree(self.process.pid, _processes()), reverse=True):
                 _end(pid)
-            self._process.wait()
+            self.process.wait()
 
 
 @contextmanager
@@ -192,10 +194,15 @@ class Memory:
 
     def _watch(self) -> None:
         while not self._over.wait(_SAMPLE):
-            processes = _processes()
-            wanted = {pid for root in self._roots for pid in tree(root, processes)}
-            resident = sum(processes[pid][1] for pid in wanted if pid in processes)
-            self.peak = max(self.peak, round(resident / 1024))
+            self.look()
+
+    def look(self) -> int:
+        """The peak so far, now included."""
+        processes = _processes()
+        wanted = {pid for root in self._roots for pid in tree(root, processes)}
+        resident = sum(processes[pid][1] for pid in wanted if pid in processes)
+        self.peak = max(self.peak, round(resident / 1024))
+        return self.peak
 
 
 def _processes() -> dict[int, tuple[int, int]]:
