@@ -18,6 +18,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +29,7 @@ import psycopg
 
 from monitor.windfarm import RULES, Farm
 from resolution.errors import WhilstError
-from storage import embedded
+from storage import embedded, version
 from storage.store import home_folder, open_store
 
 PORT = 8501
@@ -76,9 +77,12 @@ def run(seconds: float | None, say: Callable[[str], None]) -> None:
     say(f"starting the store, the wind farm, the monitor and the dashboard ({folder.path})")
     folder.prepare()
     began = time.monotonic()
-    with _told_to_end() as ended, open_store(home=folder.path) as store, _Parts(folder) as parts:
+    _bring_up(folder.path)
+    # The monitor takes longest to start: it does so while the store is made.
+    with _told_to_end() as ended, _Parts(folder) as parts, ExitStack() as stack:
         parts.feed()
         parts.start("run", str(folder.rules), "--source", str(folder.facts), "--fresh")
+        store = stack.enter_context(open_store(home=folder.path))
         port = _free_port()
         parts.start("dashboard", "--port", str(port))
         with psycopg.connect(store.url("reader"), autocommit=True) as db:
@@ -95,6 +99,19 @@ def run(seconds: float | None, say: Callable[[str], None]) -> None:
     say(summary)
     if seconds is not None and not first.answered and not ended.is_set():
         raise DemoFailed(f"no answer came up in {_SLOWEST:.0f} s; look into {folder.log('run')}")
+
+
+def _bring_up(home: Path) -> None:
+    """A store that an older demo left behind is this one's too."""
+    if not (home / "postgres" / "data").exists():
+        return
+    with open_store(home=home, prepare=False) as store:
+        found = version.of(store.url("owner"))
+        if found in version.known()[:-1]:
+            from storage import schema
+
+            with store.engine("owner") as engine:
+                schema.upgrade(engine)
 
 
 @contextlib.contextmanager
@@ -184,8 +201,14 @@ class _Parts:
 
 
 def _environment() -> dict[str, str]:
-    """The environment without settings of whilst, but for the place of its jars."""
-    return {k: v for k, v in os.environ.items() if k[:7] != "WHILST_" or k == "WHILST_JARS"}
+    """The environment without settings of whilst, but for the place of its jars.
+
+    Java compiles once and lightly: a few readings a second never repay the rest, which would take
+    as much of a small machine again until the first answer.
+    """
+    kept = {k: v for k, v in os.environ.items() if k[:7] != "WHILST_" or k == "WHILST_JARS"}
+    java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {kept.get('JAVA_TOOL_OPTIONS', '')}"
+    return {**kept, "JAVA_TOOL_OPTIONS": java.strip()}
 
 
 class _Greeting:

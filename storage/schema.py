@@ -32,7 +32,9 @@ def _current(connection: Connection) -> str | None:
 
 def prepare(engine: Engine, name: str) -> None:
     """Make the tables of an empty store; refuse one that holds tables of somebody else."""
-    with engine.connect() as connection:
+    with engine.begin() as connection:
+        # Alone: whoever makes the tables at this moment would pass for somebody else.
+        connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _LOCK})
         if _current(connection) is None:
             ours = set(Base.metadata.tables)
             if foreign := sorted(ours & set(inspect(connection).get_table_names())):

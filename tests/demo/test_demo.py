@@ -98,3 +98,18 @@ def test_a_second_demo_is_refused_while_one_runs(tmp_path: Path) -> None:
         said, _ = process.communicate()
     assert process.returncode == 1
     assert "a demo runs already" in said
+
+
+def test_a_store_of_an_older_demo_is_brought_up(tmp_path: Path) -> None:
+    from monitor.demo import _bring_up
+    from storage import embedded, schema, version
+    from storage.store import open_store
+
+    _bring_up(tmp_path)  # there is none yet
+    assert not any(tmp_path.iterdir())
+    with open_store(home=tmp_path) as store, store.engine("owner") as engine:
+        schema.downgrade(engine, version.known()[0])
+    _bring_up(tmp_path)
+    with open_store(home=tmp_path) as store:
+        assert version.of(store.url("owner")) == version.head()
+    embedded.remove(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -197,6 +198,18 @@ def test_the_commands_tell_of_another_version(new_database: Callable[[str], str]
 
 def test_an_older_version_names_the_command() -> None:
     assert "`whilst db upgrade`" in str(version.wrong(version.head(), "the store"))
+
+
+def test_commands_that_start_at_once_make_one_store(new_database: Callable[[str], str]) -> None:
+    """None of them takes the tables that another one makes for somebody else's."""
+    url = new_database("at_once")
+
+    def opened(_: int) -> bool:
+        with open_store(url):
+            return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(opened, range(4)))
 
 
 def test_tables_of_somebody_else_are_left_alone(new_database: Callable[[str], str]) -> None:
