@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from monitor.setup import jars, java
+from monitor.setup import jars, java, packages
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,9 +33,10 @@ def session(
     """
     from pyspark.sql import SparkSession
 
-    os.environ["JAVA_HOME"] = str(java.home_for_spark())
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     settings = _settings(master, kafka, log_file) | dict(conf or {})
+    os.environ["JAVA_HOME"] = str(java.home_for_spark())
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = settings.get("spark.pyspark.python", sys.executable)
     builder = SparkSession.builder.master(master).appName(app)
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -58,6 +59,10 @@ def _settings(master: str, kafka: bool, log_file: Path | None) -> dict[str, str]
     if master.startswith("local"):
         # Nothing outside this machine takes part, and its host name may lead nowhere.
         settings["spark.driver.bindAddress"] = settings["spark.driver.host"] = "127.0.0.1"
+    else:
+        # Executors elsewhere get code and packages with the job: nothing is installed there.
+        settings["spark.archives"] = ",".join(packages.archives())
+        settings["spark.executorEnv.PYTHONPATH"] = f"{packages.CODE}:{packages.PACKAGES}"
     if kafka:
         settings["spark.jars"] = ",".join(jar.as_uri() for jar in jars.spark_jars())
     return settings
