@@ -104,7 +104,10 @@ def parse_source(text: str, options: dict[str, str] | None = None) -> Files | To
         if not path.exists():
             raise SourceError(f"{text}: no such file or folder")
         return Files(path.absolute())
-    parts = urlsplit(text)
+    try:
+        parts = urlsplit(text)
+    except ValueError:  # a bracket that is no address
+        parts = urlsplit("")
     name = parts.path.strip("/")
     if parts.scheme != "kafka" or not parts.netloc or not name or "/" in name:
         raise SourceError(f"{text}: a source is a file, a folder, or kafka://host:port/topic")

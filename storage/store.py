@@ -98,15 +98,18 @@ def _prepare(store: Store, prepare: bool) -> None:
 
 
 def _external(url: str) -> Store:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        plain = urlunsplit(parts._replace(scheme="postgresql"))
+        reader = _with_options(plain, "-c default_transaction_read_only=on")
+    except ValueError:  # a bracket that is no address
+        raise StoreError("--store takes a URL like postgresql://user@host/database") from None
     if parts.scheme not in ("postgresql", "postgres"):
         raise StoreError(
             f"--store takes a URL like postgresql://user@host/database, not one of {parts.scheme!r}"
         )
     name = f"the store at {parts.hostname or 'localhost'}{parts.path}"
-    url = urlunsplit(parts._replace(scheme="postgresql"))
-    reader = _with_options(url, "-c default_transaction_read_only=on")
-    return Store(name, False, {"owner": url, "writer": url, "reader": reader})
+    return Store(name, False, {"owner": plain, "writer": plain, "reader": reader})
 
 
 def _with_reader(store: Store) -> Store:
