@@ -6,12 +6,14 @@ ARGS ?=
 SCALE ?= 0.1
 ROUNDS ?= 25
 SEED ?= 1
+TASK ?= all
+SECONDS_EACH ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check fmt demo docs pins clean chaos bench
+.PHONY: help setup test check fmt demo docs pins clean chaos cluster cluster-up cluster-down soak fuzz bench
 
 help: ## List the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
 
 setup: ## Make .venv with everything in it (offline when nothing changed)
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -41,6 +43,21 @@ chaos: setup ## Break everything by plan, and compare what is left (ROUNDS=25 SE
 
 bench: setup ## Measure everything, beside what people use instead, into docs/benchmarks (SCALE=0.1)
 	.venv/bin/whilst bench all --scale $(SCALE) --report docs/benchmarks
+
+cluster-up: setup ## A Spark master, two workers, a broker and a Postgres on this machine
+	@$(PY) -m tests.services.cluster up
+
+cluster-down: setup ## End them
+	@$(PY) -m tests.services.cluster down
+
+cluster: setup ## The same job here and on executors of their own: answers and events/s
+	@$(PY) -m tests.chaos.cluster $(ARGS)
+
+soak: setup ## Load and limits, with memory sampled and plotted into build/soak (TASK=steady)
+	@$(PY) -m tests.chaos.soak $(TASK) $(ARGS)
+
+fuzz: setup ## Programs, facts, configuration and addresses under a fuzzer (SECONDS_EACH=60)
+	@$(PY) -m tests.chaos.fuzz --seconds $(SECONDS_EACH) $(ARGS)
 
 docs: setup ## Build the documentation into site/, broken links as errors
 	$(PY) -m mkdocs build --strict --quiet
