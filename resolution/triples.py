@@ -170,7 +170,7 @@ def identifiers(query: str, texts: Sequence[str]) -> list[str]:
     full = np.array([query + "\x00"], dtype=object) + np.asarray(texts, dtype=object)
     if not len(full):
         return []
-    halves = [hash_array(full, hash_key=key, categorize=False) for key in _HASH_KEYS]
+    halves = [hash_array(full, hash_key=key, categorize=False) for key in HASH_KEYS]
     shifts = np.arange(60, -1, -4, dtype=np.uint64)
     nibbles = np.stack(halves, axis=1)[:, :, None] >> shifts & np.uint64(15)
     digits = np.frombuffer(b"0123456789abcdef", dtype="S1")[nibbles].reshape(len(full), 32)
@@ -178,7 +178,7 @@ def identifiers(query: str, texts: Sequence[str]) -> list[str]:
     return found
 
 
-_HASH_KEYS = ("whilst answer 01", "whilst answer 02")
+HASH_KEYS = ("whilst answer 01", "whilst answer 02")
 """Sixteen bytes each: together 128 bits, so that no two answers meet."""
 
 

@@ -23,7 +23,7 @@ from resolution.kernel.automaton import Automaton, Support
 from resolution.kernel.columns import NEVER, Bools, Columns, Ints
 from resolution.kernel.patterns import delays_of
 from resolution.kernel.relations import distinct, holds, matching, numbered
-from resolution.kernel.render import Block, Renderer
+from resolution.kernel.render import Block, Renderer, Shared
 from resolution.kernel.text import chosen, less
 from resolution.kernel.witness import Witnesses
 from resolution.premises import PremiseSet, time_comparisons
@@ -345,16 +345,19 @@ def at_home(lives: CellLives, columns: Columns) -> CellLives:
 
 def blocks(lives: CellLives, renderer: Renderer) -> Iterator[Block]:
     """The triples of all cells, those of one form together, each with the evidence it shows."""
-    codes, which = np.unique(np.stack([lives.state, lives.hypotheses]), axis=1, return_inverse=True)
+    if not len(lives.cell):
+        return
+    which, _ = distinct(numbered([lives.state, lives.hypotheses])[0])
+    order = np.argsort(which, kind="stable")
     choices: dict[tuple[int, tuple[Support, ...]], list[Ints]] = {}
-    for number, (state, hypotheses) in enumerate(codes.T.tolist()):
+    for rows in np.split(order, np.cumsum(np.bincount(which))[:-1]):
+        hypotheses, state = int(lives.hypotheses[rows[0]]), int(lives.state[rows[0]])
         supports = lives.automaton.answers[state][hypotheses]
-        rows = np.flatnonzero(which.ravel() == number)
         choices.setdefault((hypotheses, supports), []).append(rows)
-    witnesses = _Witnesses(lives, renderer)
+    witnesses, shared = _Witnesses(lives, renderer), _shared(lives)
     for (_, supports), parts in choices.items():
         rows = np.concatenate(parts)
-        offers = [_block(lives, support, rows, witnesses) for support in supports]
+        offers = [_block(lives, support, rows, witnesses, shared) for support in supports]
         chosen = _least_text(offers, renderer)
         for number, offer in enumerate(offers):
             part = offer if len(offers) == 1 else offer.take(chosen == number)
@@ -375,16 +378,23 @@ def _least_text(offers: list[Block], renderer: Renderer) -> Ints:
     return best
 
 
-def _block(lives: CellLives, support: Support, rows: Ints, witnesses: _Witnesses) -> Block:
+def _shared(lives: CellLives) -> Shared:
+    """What a cell binds."""
+    answer = lives.plan.answer
+    bound = dict(zip(_object_variables(answer), lives.keys, strict=True))
+    base = _base(answer)
+    if base is not None:
+        bound[base] = lives.time
+    return Shared(bound)
+
+
+def _block(
+    lives: CellLives, support: Support, rows: Ints, witnesses: _Witnesses, shared: Shared
+) -> Block:
     """Triples with the evidence that one premise set has for them."""
     premises = lives.plan.premise_sets[support.premises]
     cell, start = lives.cell[rows], lives.start[rows]
-    base = _base(premises.answer)
-    bound = {
-        v: k[cell] for v, k in zip(_object_variables(premises.answer), lives.keys, strict=True)
-    }
-    if base is not None:
-        bound[base] = lives.time[cell]
+    bound = {var: values[cell] for var, values in shared.bound.items()}
     evidence, arrivals, hypotheses, closes = [], [], [], []
     met = np.full(len(rows), NEVER, dtype=np.int64)
     for atom, bit in zip(premises.atoms, lives.plan.bits[support.premises], strict=True):
@@ -412,6 +422,8 @@ def _block(lives: CellLives, support: Support, rows: Ints, witnesses: _Witnesses
         tuple(closes),
         start,
         end,
+        shared,
+        cell,
     )
 
 

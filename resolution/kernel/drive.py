@@ -8,27 +8,18 @@ ShortStop, ten times the time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from resolution.kernel.columns import Ints
+from resolution.kernel.compiled import compiled
 
 Table = npt.NDArray[np.int64]
 
 
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compiles when first called, and keeps the result on disk where the code lies on one."""
-    try:
-        return numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # shipped to an executor as an archive
-        return numba.njit(nogil=True)(function)
-
-
-@_compiled
+@compiled
 def drive(
     cells: Ints,
     states: npt.NDArray[np.int32],

@@ -10,7 +10,7 @@ import functools
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from resolution.bounds import decide, oriented
 from resolution.changes import TRIPLES
 from resolution.kernel.columns import NEVER, Bools, Columns, Ints
+from resolution.kernel.ids import identifiers
 from resolution.kernel.text import (
     SEPARATOR,
     Entry,
@@ -37,10 +38,19 @@ from resolution.kernel.windows import Windows
 from resolution.premises import PremiseSet, undecided
 from resolution.substitution import apply, apply_comparison, variables
 from resolution.terms import Atom, Comparison, Term, Time, Var, parse_value, show
-from resolution.triples import Triple, alike, canonical_names, identifiers
+from resolution.triples import Triple, alike, canonical_names
 
 _BOUND = "\x00"
 """Stands for a value that differs from row to row."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Values that rows of many blocks share: their text is put together once."""
+
+    bound: dict[Var, Ints]
+    texts: dict[Atom, Text] = field(default_factory=dict)
+    ids: dict[Atom, pa.StringArray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -57,6 +67,9 @@ class Block:
     start: Ints
     end: Ints
     """When it left `S_τ` because of something that arrived, NEVER if nothing did."""
+    shared: Shared | None = None
+    at: Ints | None = None
+    """For each row its place among the shared values."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -71,6 +84,8 @@ class Block:
             tuple(column[rows] for column in self.closes),
             self.start[rows],
             self.end[rows],
+            self.shared,
+            None if self.at is None else self.at[rows],
         )
 
 
@@ -91,9 +106,9 @@ class Renderer:
         return pa.table(
             {
                 "triple": identifiers(query, self.identity(block, windows)),
-                "answer_id": identifiers(query, self._answer_identity(block)),
+                "answer_id": self._answer_id(block, query),
                 "query": pa.repeat(block.premises.query.name, size),
-                "answer": column(self.atom(block.premises.answer, block.bound), size),
+                "answer": column(self._text(block.premises.answer, block), size),
                 "bindings": self._bindings(block),
                 "premise": pa.array(np.full(size, block.premises.number, np.int32)),
                 "evidence": lists([e.text for e in evidence], pa.string(), size),
@@ -116,10 +131,22 @@ class Renderer:
             terms.append(_time(atom.time, bound))
         return joined([f"{atom.predicate}(", joined(terms, ", "), ")"])
 
+    def _text(self, atom: Atom, block: Block) -> Text:
+        """An atom of a block as text; what other blocks may show too is made once."""
+        if block.shared is None or variables(atom) & block.bound.keys() - block.shared.bound.keys():
+            return self.atom(atom, block.bound)
+        text = self._shared_text(atom, block.shared)
+        return text if isinstance(text, str) else pc.take(text, pa.array(block.at))
+
+    def _shared_text(self, atom: Atom, shared: Shared) -> Text:
+        if atom not in shared.texts:
+            shared.texts[atom] = self.atom(atom, shared.bound)
+        return shared.texts[atom]
+
     def evidence_text(self, block: Block) -> pa.StringArray:
         """What decides between evidence sets that were complete at the same time."""
         none = np.zeros(len(block), np.int64)
-        texts = [column(self.atom(a, block.bound), len(block)) for a in block.evidence]
+        texts = [column(self._text(a, block), len(block)) for a in block.evidence]
         entries = in_order([Entry(none, text, none) for text in texts])
         return column(joined([entry.text for entry in entries], SEPARATOR), len(block))
 
@@ -132,7 +159,7 @@ class Renderer:
         names = canonical_names(answer, block.hypotheses, itertools.chain.from_iterable(groups))
         entries = [self._entry(apply(h, names), block, block.start) for h in block.hypotheses]
         parts = [
-            self.atom(apply(answer, names), block.bound),
+            self._text(apply(answer, names), block),
             *(entry.text for entry in in_order(entries)),
         ]
         conditions = [
@@ -143,13 +170,21 @@ class Renderer:
             return column(joined(parts, " | "), len(block))
         return joined_present([joined(parts, " | "), *conditions], " | ", len(block))
 
+    def _answer_id(self, block: Block, query: str) -> pa.StringArray:
+        shared, answer = block.shared, block.premises.answer
+        if shared is None or isinstance(text := self._shared_text(answer, shared), str):
+            return identifiers(query, self._answer_identity(block))
+        if answer not in shared.ids:
+            shared.ids[answer] = identifiers(query, text)
+        return pc.take(shared.ids[answer], pa.array(block.at))
+
     def _answer_identity(self, block: Block) -> pa.StringArray:
         answer = block.premises.answer
         groups = alike(answer, (), block.bound)
         if any(len(group) > 1 for group in groups):
             return pa.array([t.answer_identity for t in self._triples(block)], pa.string())
         names = canonical_names(answer, (), itertools.chain.from_iterable(groups))
-        return column(self.atom(apply(answer, names), block.bound), len(block))
+        return column(self._text(apply(answer, names), block), len(block))
 
     def _triples(self, block: Block) -> Iterator[Triple]:
         """The triples themselves: unbound variables that only constants tell apart are searched."""
@@ -181,7 +216,7 @@ class Renderer:
             order = block.bound[base] + offset
         else:
             order = np.full(len(block), offset if base is None else NEVER + offset, dtype=np.int64)
-        return Entry(order, column(self.atom(atom, block.bound), len(block)), moment)
+        return Entry(order, column(self._text(atom, block), len(block)), moment)
 
     def _sorted(
         self, block: Block, atoms: tuple[Atom, ...], moments: tuple[Ints, ...]
