@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from storage import embedded, version
 from storage.errors import StoreError, translated
@@ -102,8 +103,15 @@ def _external(url: str) -> Store:
         parts = urlsplit(url)
         plain = urlunsplit(parts._replace(scheme="postgresql"))
         reader = _with_options(plain, "-c default_transaction_read_only=on")
-    except ValueError:  # a bracket that is no address
-        raise StoreError("--store takes a URL like postgresql://user@host/database") from None
+        conninfo_to_dict(plain)
+        wrong = "@" in parts.path
+    except (ValueError, psycopg.Error):  # they would show what they cannot read
+        wrong = True
+    if wrong:
+        raise StoreError(
+            "--store takes a URL like postgresql://user@host/database; "
+            "in a password, write what is no letter or digit as %40 for @, %2F for /, and so on"
+        )
     if parts.scheme not in ("postgresql", "postgres"):
         raise StoreError(
             f"--store takes a URL like postgresql://user@host/database, not one of {parts.scheme!r}"
