@@ -59,36 +59,19 @@ def _match(task: str, window: int) -> str:
 
 
 def _join(task: str, window: int) -> str:
-    second = "INTERVAL '{}' SECOND".format
-    if task == "turbines":
-        high = "(" + _ROWS.format(kind="''", where=" WHERE args[2] = 'high'") + ")"
-        later = f"b.ts BETWEEN a.ts + {second(1)} AND a.ts + {second(1)}"
-        two = f"(SELECT a.k, a.t, a.ts FROM {high} a JOIN {high} b ON a.k = b.k AND {later})"
-        latest = later.replace(second(1), second(2))
-        return f"SELECT a.k, a.t FROM {two} a JOIN {high} b ON a.k = b.k AND {latest}"
-    if task == "login":
-        rows = {
-            kind: "(" + _ROWS.format(kind="''", where=f" WHERE args[2] = '{kind}'") + ")"
-            for kind in ("fail", "success")
-        }
-        pairs = (
-            f"SELECT s.k, s.t, PROCTIME() AS p FROM {rows['success']} s JOIN {rows['fail']} f "
-            f"ON s.k = f.k AND s.ts BETWEEN f.ts + {second(1)} AND f.ts + {second(window)}"
-        )
-        numbered = f"SELECT k, t, ROW_NUMBER() OVER (PARTITION BY k, t ORDER BY p) n FROM ({pairs})"
-        return f"SELECT k, t FROM ({numbered}) WHERE n = 1"
-    away = "(" + _ROWS.format(kind="''", where=" WHERE fact <> 'Pos'") + ")"
-    there = "(" + _ROWS.format(kind="''", where=" WHERE fact = 'Pos'") + ")"
-    found = []
-    for k in (1, 2, 3, 4):
-        chain = away
-        for back, step in enumerate((*(there,) * k, away), start=1):
-            before = f"b.ts BETWEEN a.ts - {second(back)} AND a.ts - {second(back)}"
-            chain = (
-                f"(SELECT a.k, a.t, a.ts FROM {chain} a JOIN {step} b ON a.k = b.k AND {before})"
-            )
-        found.append(f"SELECT k, t FROM {chain}")
-    return " UNION ALL ".join(found)
+    """What MATCH_RECOGNIZE cannot say: from one failure, *every* success within the window."""
+    assert task == "login", task
+    rows = {
+        kind: "(" + _ROWS.format(kind="''", where=f" WHERE args[2] = '{kind}'") + ")"
+        for kind in ("fail", "success")
+    }
+    pairs = (
+        f"SELECT s.k, s.t, PROCTIME() AS p FROM {rows['success']} s JOIN {rows['fail']} f "
+        "ON s.k = f.k AND s.ts BETWEEN f.ts + INTERVAL '1' SECOND "
+        f"AND f.ts + INTERVAL '{window}' SECOND"
+    )
+    numbered = f"SELECT k, t, ROW_NUMBER() OVER (PARTITION BY k, t ORDER BY p) n FROM ({pairs})"
+    return f"SELECT k, t FROM ({numbered}) WHERE n = 1"
 
 
 _WAYS = {"match": _match, "join": _join}

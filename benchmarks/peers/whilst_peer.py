@@ -102,13 +102,16 @@ class Pipeline:
         loaded = Loaded.of(f"peer{self._made}", load(job.program))
         files = files_of(job.events)
         found: dict[str, Answer] = {}
-        late = 0
+        late = changes = 0
+        kernel_ms = 0.0
 
         def watch(what: Happening) -> None:
-            nonlocal late
+            nonlocal late, changes, kernel_ms
             if not isinstance(what, BatchDone):
                 return
             late += what.late
+            changes += what.applied.changes
+            kernel_ms += what.figures.kernel_ms or 0
             if job.paced:
                 read = files[what.batch * job.batch : (what.batch + 1) * job.batch]
                 first, last = span_of(read)
@@ -136,6 +139,7 @@ class Pipeline:
             raise run.failure
         count = len(self._confirmed(loaded.name))
         told = {"seconds": seconds, "count": count, "lost": 0, "late": late}
+        told |= {"changes": changes, "kernel s": kernel_ms / 1000}
         return list(found.values()) if job.paced else None, told
 
     def _start(self, job: Job) -> None:

@@ -22,7 +22,7 @@ from monitor.bench.peers_score import Truth, confirmed, score, truth
 
 Figure = dict[str, Any]
 
-SIZE = 200_000
+SIZE = 1_000_000
 """Events of a log for speed at scale 1."""
 TINY = 1_000
 REPEATS = 3
@@ -30,8 +30,8 @@ LIMIT = 240.0
 """Seconds that a job may take."""
 _BATCHES = 3
 """Files of a log for speed: a system with micro-batches reads them one by one."""
-_PACED_BATCHES = 8
-"""Batches of a log for answers, of some 25 time points each."""
+_PACED_BATCHES = 4
+"""Batches of a log for answers, for a system that has batches."""
 
 
 def figures(scale: float = 1.0) -> Iterator[Figure]:
@@ -101,6 +101,10 @@ def _peer(
         made = {"bench": "peers", "task": task.name, "peer": peer.name}
         return made | ({"order": order} if order else {}) | {"figure": name, "value": value}
 
+    reason = dict(peer.cannot).get(task.name)
+    if reason is not None:
+        yield figure("cannot", reason)
+        return
     try:
         with running(peer, scratch) as one:
             for order, (log, true) in logs.paced.items():
@@ -121,8 +125,8 @@ def _peer(
                 if name == "events/s":
                     rates[peer.name] = value
                 yield figure(name, value)
-    except PeerFailed as reason:
-        yield figure("cannot", str(reason))
+    except PeerFailed as failed:
+        yield figure("cannot", str(failed))
 
 
 def _speed(
@@ -138,6 +142,10 @@ def _speed(
     yield "events/s least", round(each[0])
     yield "events/s most", round(each[-1])
     yield "peak MB", max(result["peak MB"] for result in done)
+    if "changes" in done[-1]:
+        yield "changes an event", round(done[-1]["changes"] / log.events, 2)
+        yield "kernel s", round(done[-1]["kernel s"], 2)
+        yield "seconds", round(done[-1]["seconds"], 2)
     yield "answers", done[-1]["count"]
     yield "answers there are", answers
 

@@ -15,7 +15,7 @@ from monitor.bench.peers_score import exponent
 Made = tuple[str, int, list[Event], int]
 """A program, its δ, events without arrivals, and the number of cores."""
 
-FACTS = 60_000
+FACTS = 300_000
 """Facts of a point of a curve at scale 1."""
 LIMIT = 300.0
 
@@ -98,7 +98,7 @@ def _event(fact: str, args: list[str], time: int) -> Event:
 CURVES = (
     Curve("window", (15, 60, 240, 960), _window),
     Curve("keys", (10, 100, 1_000, 10_000), _keys),
-    Curve("pending answers", (5_000, 20_000, 80_000), _pending, sized=True),
+    Curve("pending answers", (50_000, 200_000, 800_000), _pending, sized=True),
     Curve("rules", (1, 2, 4, 8), _rules),
     Curve("delay bound", (1, 4, 16, 64), _delay),
     Curve("cores", (1, 2), _cores, ("pipeline",)),

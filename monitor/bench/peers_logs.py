@@ -22,6 +22,8 @@ Event = dict[str, Any]
 """`fact`, `args` and `time`, and once it has been delayed its `arrival`."""
 
 S1 = ROOT / "tests" / "golden" / "short-stops"
+FIRST = 100
+"""The first time point of what is made here: no system is given the trouble of time point 0."""
 ORDERS = ("in order", "within δ", "1 % beyond δ")
 
 
@@ -57,7 +59,7 @@ def _readings(size: int) -> list[Event]:
     return [
         {"fact": "Temp", "args": [f"wt{device}", level], "time": time}
         for device in range(max(1, (size or 8_000) // 200))
-        for time in range(200)
+        for time in range(FIRST, FIRST + 200)
         for level in ["high" if chance.random() < 0.35 else "normal"]
     ]
 
@@ -72,7 +74,7 @@ def _logins(size: int) -> list[Event]:
             "time": time,
         }
         for user in range(max(1, (size or 3_000) // 30))
-        for time in sorted(chance.sample(range(400), 30))
+        for time in sorted(chance.sample(range(FIRST, FIRST + 400), 30))
     ]
 
 

@@ -53,7 +53,16 @@ PEERS = (
     Peer("kernel", "whilst_peer.py", "kernel"),
     Peer("reference", "whilst_peer.py", "reference", most=2_000),
     Peer("flink", "flink_peer.py", "match", ("apache-flink==2.3.0",)),
-    Peer("flink join", "flink_peer.py", "join", ("apache-flink==2.3.0",)),
+    Peer(
+        "flink join",
+        "flink_peer.py",
+        "join",
+        ("apache-flink==2.3.0",),
+        cannot=(
+            ("shortstop", "a chain of rows is what MATCH_RECOGNIZE is for"),
+            ("turbines", "a chain of rows is what MATCH_RECOGNIZE is for"),
+        ),
+    ),
     Peer("spark join", "spark_peer.py"),
     Peer("duckdb", "duckdb_peer.py", None, ("duckdb",)),
     Peer("meteor", "meteor_peer.py", None, ("meteor-reasoner==2.0.0",), most=20_000),

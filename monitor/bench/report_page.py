@@ -111,7 +111,7 @@ def _answers(run: Kept) -> str:
         "## The same answers?\n",
         "The same small logs for all, read in the order of arrival. *Latency*: time points from "
         "the arrival of the last fact that an answer needs until the answer is known, median and "
-        "most; systems with micro-batches read some 25 time points in one, and an answer that "
+        "most; systems with micro-batches read such a log in four, and an answer that "
         "comes out of the batch in which its last fact was read counts as known at once. "
         "*Lead*: how long before that it was to be seen as pending. *Lost*: events that a system "
         "drops as late and keeps nowhere; Whilst keeps late facts and shows them. An event beyond "
@@ -178,9 +178,33 @@ def _speed(run: Kept, drawn: list[str]) -> str:
             "answers",
         )
         text.append(_table(head, rows))
+    text.append(_bounds(run))
     text.append("| | what it is |\n|---|---|")
     text += [f"| {peer} | {_ABOUT.get(peer, '')} |" for peer in _peers(run)]
     return "\n".join(text) + "\n"
+
+
+def _bounds(run: Kept) -> str:
+    """What the pipeline does in its time, as far as it tells."""
+    rows = []
+    for task in _tasks(run):
+        whole, kernel, changes = (
+            run.value(bench="peers", task=task, peer="pipeline", figure=name)
+            for name in ("seconds", "kernel s", "changes an event")
+        )
+        if whole is not None:
+            share = f"{kernel / whole / 2:.0%}"
+            rows.append((task, _show(whole), _show(kernel), share, _show(changes)))
+    if not rows:
+        return ""
+    head = ("", "seconds of a run", "kernel s, both cores", "share", "changes an event")
+    return (
+        "### What bounds the pipeline\n\n"
+        "Peers write answers alone. The pipeline writes every pending answer too, with evidence, "
+        "hypotheses and deadline: these are its changes. What the kernel does not take goes to "
+        "reading, shuffling and state in Spark, and to writing changes in Postgres; the bench "
+        "`pipeline` below has the floor without kernel and store.\n\n" + _table(head, rows)
+    )
 
 
 def _speed_row(run: Kept, task: str, peer: str) -> tuple[str, ...] | None:

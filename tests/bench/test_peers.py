@@ -161,7 +161,7 @@ def test_ours_find_every_answer_and_tell_the_same(monkeypatch: pytest.MonkeyPatc
     small = [_small(task) for task in TASKS]
     monkeypatch.setattr("monitor.bench.peers.TASKS", small)
     monkeypatch.setattr("monitor.bench.peers.REPEATS", 1)
-    found = list(compared(0.01, OURS))
+    found = list(compared(0.002, OURS))
     assert not [f for f in found if f["figure"] == "cannot"]
     for task in small:
         mine = [f for f in found if f["task"] == task.name]
@@ -189,7 +189,7 @@ def test_duckdb_takes_part_and_takes_late_events_for_answers(
     duckdb = Peer("duckdb", "duckdb_peer.py")
     monkeypatch.setattr("monitor.bench.peers.TASKS", [_task("turbines")])
     monkeypatch.setattr("monitor.bench.peers.REPEATS", 1)
-    found = list(compared(0.01, (duckdb,)))
+    found = list(compared(0.002, (duckdb,)))
     value = {(f.get("order"), f["figure"]): f["value"] for f in found}
     assert value["within δ", "missed"] == value["within δ", "wrong"] == 0
     assert value["within δ", "latency most"] > 100
