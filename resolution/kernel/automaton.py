@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from resolution.kernel.columns import Ints
+from resolution.kernel.columns import Bools, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +47,23 @@ class Automaton:
         """The state of a cell in which nothing has happened."""
         return self._state(0, applicable)
 
-    def tables(self) -> tuple[npt.NDArray[np.int32], Ints, Ints]:
-        """The next state by edge (-1: not met yet), and the hypotheses of each state's triples.
+    def tables(self) -> tuple[npt.NDArray[np.int32], Ints, Ints, Bools]:
+        """The next state by edge (-1: not met yet), the hypotheses of each state's triples, and
+        which states are over: confirmed, or without a premise set that may still hold.
 
         Edge 2·size·s + 2·u leads from state s where atom u arrives, the one after it where u
-        closes. The hypotheses of state s stand between offsets s and s+1 of the last table.
+        closes. The hypotheses of state s stand between offsets s and s+1 of the table after that.
+        What stands there once stays, however many states are met later.
         """
         edges = np.full(len(self._states) * 2 * self.size, -1, dtype=np.int32)
         edges[list(self._next)] = list(self._next.values())
         offsets = np.cumsum([0, *map(len, self.answers)]).astype(np.int64)
         visible = np.array([mask for found in self.answers for mask in found], dtype=np.int64)
-        return edges, offsets, visible
+        over = [
+            not live or 0 in found
+            for (_, live), found in zip(self._states, self.answers, strict=True)
+        ]
+        return edges, offsets, visible, np.array(over, dtype=np.bool_)
 
     def meet(self, edge: int) -> None:
         """Finds out where an edge leads."""
@@ -91,7 +97,7 @@ class Automaton:
                 left.setdefault(hypotheses, []).append(Support(number, evidence))
         return {
             hypotheses: _minimal(supports)
-            for hypotheses, supports in left.items()
+            for hypotheses, supports in sorted(left.items())
             if not any(h & ~hypotheses == 0 and h != hypotheses for h in left)
             and not any(self.masks[n] & ~hypotheses == 0 for n in live)
         }

@@ -159,11 +159,9 @@ class CellLives:
     closes: Ints
     """When each atom of each cell closes: atoms × cells."""
     automaton: Automaton
-    cell: Ints
-    hypotheses: Ints
-    """As bits."""
-    state: Ints
-    """The state in which the triple appeared: it knows the supports."""
+    cell: npt.NDArray[np.int32]
+    place: npt.NDArray[np.int32]
+    """Where the hypotheses stand among those of all states, in the state in which it appeared."""
     start: Ints
     end: Ints
     """When it left `S_τ`, NEVER if it did not."""
@@ -171,7 +169,7 @@ class CellLives:
     @property
     def size(self) -> int:
         """Bytes of the triples themselves."""
-        rows = (self.cell, self.hypotheses, self.state, self.start, self.end)
+        rows = (self.cell, self.place, self.start, self.end)
         return sum(column.nbytes for column in rows)
 
 
@@ -310,23 +308,27 @@ def _applicable(
 
 def _run(
     automaton: Automaton, states: npt.NDArray[np.int32], arrivals: Ints, closes: Ints
-) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Ints, Ints]:
     """Drives every cell through its events and notes when each triple appears and goes."""
     from resolution.kernel.drive import drive
 
     cells = np.arange(len(states))
     unknown = np.empty(len(states), dtype=np.int64)
-    parts: list[Ints] = []
+    which: list[npt.NDArray[np.int32]] = []
+    when: list[Ints] = []
     while len(cells):
         tables = automaton.tables()
-        out = np.empty((5, min(4 * len(cells), _ROWS) + _MARGIN), dtype=np.int64)
-        done, rows, again = drive(cells, states, arrivals, closes, NEVER, *tables, out, unknown)
-        parts.append(out[:, :rows])
+        room = min(4 * len(cells), _ROWS) + _MARGIN
+        out = np.empty((2, room), dtype=np.int32), np.empty((2, room), dtype=np.int64)
+        done, rows, again = drive(cells, states, arrivals, closes, NEVER, *tables, *out, unknown)
+        which.append(out[0][:, :rows])
+        when.append(out[1][:, :rows])
         for edge in set(unknown[:again].tolist()):
             automaton.meet(edge)
         cells = np.concatenate([cells[:again], cells[done:]])
-    cell, hypotheses, state, start, end = np.concatenate(parts, axis=1)
-    return cell, hypotheses, state, start, end
+    cell, place = np.concatenate(which, axis=1)
+    start, end = np.concatenate(when, axis=1)
+    return cell, place, start, end
 
 
 # --- blocks --------------------------------------------------------------------------------------
@@ -339,7 +341,7 @@ def at_home(lives: CellLives, columns: Columns) -> CellLives:
     answer = lives.plan.answer
     bound = dict(zip(_object_variables(answer), lives.keys, strict=True))
     rows = columns.homes.have(answer, bound, lives.group, times)[lives.cell]
-    found = {n: getattr(lives, n)[rows] for n in ("cell", "hypotheses", "state", "start", "end")}
+    found = {n: getattr(lives, n)[rows] for n in ("cell", "place", "start", "end")}
     return replace(lives, **found)
 
 
@@ -347,13 +349,18 @@ def blocks(lives: CellLives, renderer: Renderer) -> Iterator[Block]:
     """The triples of all cells, those of one form together, each with the evidence it shows."""
     if not len(lives.cell):
         return
-    which, _ = distinct(numbered([lives.state, lives.hypotheses])[0])
-    order = np.argsort(which, kind="stable")
+    _, offsets, visible, _ = lives.automaton.tables()
+    order = np.argsort(lives.place, kind="stable")
+    counts = np.bincount(lives.place, minlength=len(visible))
     choices: dict[tuple[int, tuple[Support, ...]], list[Ints]] = {}
-    for rows in np.split(order, np.cumsum(np.bincount(which))[:-1]):
-        hypotheses, state = int(lives.hypotheses[rows[0]]), int(lives.state[rows[0]])
-        supports = lives.automaton.answers[state][hypotheses]
-        choices.setdefault((hypotheses, supports), []).append(rows)
+    for place, rows in enumerate(np.split(order, np.cumsum(counts)[:-1])):
+        if len(rows):
+            state, hypotheses = (
+                int(np.searchsorted(offsets, place, "right")) - 1,
+                int(visible[place]),
+            )
+            supports = lives.automaton.answers[state][hypotheses]
+            choices.setdefault((hypotheses, supports), []).append(rows)
     witnesses, shared = _Witnesses(lives, renderer), _shared(lives)
     for (_, supports), parts in choices.items():
         rows = np.concatenate(parts)
@@ -393,7 +400,7 @@ def _block(
 ) -> Block:
     """Triples with the evidence that one premise set has for them."""
     premises = lives.plan.premise_sets[support.premises]
-    cell, start = lives.cell[rows], lives.start[rows]
+    cell, start = lives.cell[rows].astype(np.int64), lives.start[rows]
     bound = {var: values[cell] for var, values in shared.bound.items()}
     evidence, arrivals, hypotheses, closes = [], [], [], []
     met = np.full(len(rows), NEVER, dtype=np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -100,6 +100,7 @@ class Columns:
     texts: pa.StringArray
     """The constants as they are printed, by code."""
     homes: Homes
+    _like: dict[object, Facts] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, table: pa.Table, key: tuple[int, ...]) -> Columns:
@@ -113,15 +114,35 @@ class Columns:
         arity = np.diff(_numbers(lists.offsets))
         columns = [_numbers(table[name]) for name in ("group", "time", "arrival")]
         which = _numbers(predicates.indices)
+        names = predicates.dictionary.to_pylist()
         found: dict[str, Facts] = {}
-        for number, predicate in enumerate(predicates.dictionary.to_pylist()):
-            rows = np.flatnonzero(which == number)
+        for number, predicate in enumerate(names):
+            rows = slice(None) if len(names) == 1 else np.flatnonzero(which == number)
             group, time, arrival = (column[rows] for column in columns)
-            places = range(int(arity[rows[0]]) if len(rows) else 0)
-            args = tuple(codes[starts[rows] + place] for place in places)
+            first = starts[rows]
+            places = range(int(arity[rows][0]))
+            args = tuple(codes[first + place] for place in places)
             found[predicate] = Facts(group, args, time, arrival)
         texts = encoded.dictionary.cast(pa.string())
         return cls(found, texts, Homes.of(table, columns[0], key, texts))
+
+    def like(self, atom: Atom) -> Facts:
+        """The facts with the atom's constants, with equal arguments where it has equal variables,
+        and at its time where it is ground. Atoms that differ in their time only share them."""
+        assert atom.time is not None
+        wanted = [(p, arg) for p, arg in enumerate(atom.args) if not isinstance(arg, Var)]
+        equal = [(p, q) for p, arg in enumerate(atom.args) if isinstance(arg, Var)
+                 and (q := atom.args.index(arg)) < p]  # fmt: skip
+        ground = atom.time.offset if atom.time.base is None else None
+        key = (atom.predicate, tuple((p, show(v)) for p, v in wanted), tuple(equal), ground)
+        if key not in self._like:
+            facts = self.facts.get(atom.predicate) or _no_facts(len(atom.args))
+            tests = [facts.args[p] == self.code(value) for p, value in wanted]
+            tests += [facts.args[p] == facts.args[q] for p, q in equal]
+            if ground is not None:
+                tests.append(facts.time == ground)
+            self._like[key] = facts.where(np.logical_and.reduce(tests)) if tests else facts
+        return self._like[key]
 
     @cached_property
     def _codes(self) -> dict[str, int]:
@@ -177,6 +198,11 @@ class Columns:
         exact = bool(known) and below < len(known) and known[below] == side
         rank = below if exact else below - 0.5
         return np.float64(0), np.float64(rank), np.bool_(True)  # type: ignore[return-value]
+
+
+def _no_facts(arity: int) -> Facts:
+    none = np.empty(0, dtype=np.int64)
+    return Facts(none, (none,) * arity, none, none)
 
 
 def _numbers(array: pa.Array | pa.ChunkedArray) -> Ints:

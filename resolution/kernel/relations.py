@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from resolution.bounds import Bounds
-from resolution.kernel.columns import NEVER, Bools, Columns, Facts, Ints
+from resolution.kernel.columns import NEVER, Bools, Columns, Ints
 from resolution.kernel.ranges import place
 from resolution.substitution import variables
 from resolution.terms import Atom, Comparison, Time, Var
@@ -36,29 +36,21 @@ class Relation:
 def matching(atom: Atom, comparisons: Sequence[Comparison], columns: Columns) -> Relation:
     """The facts that match an atom and satisfy the comparisons on its variables alone."""
     assert atom.time is not None
-    facts = columns.facts.get(atom.predicate) or _no_facts(len(atom.args))
-    rows = np.ones(len(facts), dtype=np.bool_)
-    bound: dict[Var, Ints] = {}
-    for arg, column in zip(atom.args, facts.args, strict=True):
-        if not isinstance(arg, Var):
-            rows &= column == columns.code(arg)
-        elif arg in bound:
-            rows &= column == bound[arg]
-        else:
-            bound[arg] = column
-    if atom.time.base is None:
-        rows &= facts.time == atom.time.offset
-    else:
+    facts = columns.like(atom)
+    bound: dict[Var, Ints] = {
+        arg: column
+        for arg, column in zip(atom.args, facts.args, strict=True)
+        if isinstance(arg, Var)
+    }
+    if atom.time.base is not None:
         bound[atom.time.base] = facts.time - atom.time.offset
-    for comparison in comparisons:
-        if variables(comparison) <= bound.keys():
-            rows &= holds(comparison, bound, columns)
-    return Relation(facts.group, bound, facts.arrival).take(rows)
-
-
-def _no_facts(arity: int) -> Facts:
-    none = np.empty(0, dtype=np.int64)
-    return Facts(none, (none,) * arity, none, none)
+    found = Relation(facts.group, bound, facts.arrival)
+    tests = [
+        holds(comparison, bound, columns)
+        for comparison in comparisons
+        if variables(comparison) <= bound.keys()
+    ]
+    return found.take(np.logical_and.reduce(tests)) if tests else found
 
 
 def holds(comparison: Comparison, bound: dict[Var, Ints], columns: Columns) -> Bools:
