@@ -13,6 +13,11 @@ from storage.store import Store, open_store
 from tests.storage.changes import Running, a_program
 
 
+@pytest.fixture(autouse=True, scope="session")
+def postgres() -> None:
+    """All tests of this folder are marked by it: they need a server, however they start it."""
+
+
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("store") / "a home with blanks"
