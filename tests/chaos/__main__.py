@@ -25,20 +25,28 @@ def main() -> int:
     given = options.parse_args()
     terminate_quietly()
     outcomes: list[Outcome] = []
-    for number in range(given.seed, given.seed + given.rounds):
-        plan = Plan.of(number, given.seconds, given.events, given.faults)
-        folder = Path(tempfile.mkdtemp(prefix=f"whilst-round-{number}-"))
-        print(f"round {len(outcomes) + 1} of {given.rounds}, seed {number}", flush=True)
-        outcome = play(plan, folder, lambda text: print(text, flush=True))
-        outcomes.append(outcome)
-        if outcome.fine and not given.keep:
-            shutil.rmtree(folder, ignore_errors=True)
-        else:
-            print(f"  kept in {folder}", flush=True)
-        for wrong in outcome.found.wrong:
-            print(f"  WRONG: {wrong}", flush=True)
-    _summary(outcomes)
+    try:
+        for number in range(given.seed, given.seed + given.rounds):
+            print(f"round {len(outcomes) + 1} of {given.rounds}, seed {number}", flush=True)
+            plan = Plan.of(number, given.seconds, given.events, given.faults)
+            outcomes.append(_played(plan, given.keep))
+    finally:  # also of the rounds before it was stopped
+        _summary(outcomes)
     return 0 if all(outcome.fine for outcome in outcomes) else 1
+
+
+def _played(plan: Plan, keep: bool) -> Outcome:
+    folder = Path(tempfile.mkdtemp(prefix=f"whilst-round-{plan.seed}-"))
+    outcome = play(plan, folder, lambda text: print(text, flush=True))
+    if outcome.fine and not keep:
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        print(f"  kept in {folder}", flush=True)
+    for wrong in outcome.found.wrong:
+        print(f"  WRONG: {wrong}", flush=True)
+    after = ", ".join(f"{kind} {seconds:.0f} s" for kind, seconds in outcome.recovered.items())
+    print(f"  {'right' if outcome.fine else 'WRONG'}; all was read again after {after}", flush=True)
+    return outcome
 
 
 def _summary(outcomes: list[Outcome]) -> None:

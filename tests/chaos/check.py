@@ -151,12 +151,12 @@ def _check_answers(world: World, arrivals: Arrivals, found: Found) -> None:
     found.answers = Counter(line["status"] for line in said)
     said = comparable(said)
     wanted = expected(world.plan.program, arrivals.first, run["complete_tau"])
-    texts = [{json.dumps(line, sort_keys=True) for line in lines} for lines in (said, wanted)]
-    for odd, what in ((texts[0] - texts[1], "invented"), (texts[1] - texts[0], "missing")):
+    # Two queries of one name give the same answer twice, and so must the store.
+    there, right = (Counter(json.dumps(line, sort_keys=True) for line in lines)
+                    for lines in (said, wanted))  # fmt: skip
+    for odd, what in ((there - right, "invented"), (right - there, "missing")):
         if odd:
-            found.wrong.append(f"{len(odd)} answers {what}, such as {min(odd)}")
-    if len(said) != len(texts[0]):
-        found.wrong.append(f"{len(said) - len(texts[0])} answers stand twice")
+            found.wrong.append(f"{odd.total()} answers {what}, such as {min(odd)}")
 
 
 def _check_alerts(world: World, found: Found) -> None:

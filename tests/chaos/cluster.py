@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.chaos.check import rows
+from tests.chaos.round import terminate_quietly
 from tests.monitor.conftest import COLUMNS, comparable
 from tests.services.cluster import SparkCluster
 from tests.services.kafka import Broker
@@ -133,6 +134,7 @@ def job(events: int) -> Iterator[Job]:
 
 
 def main() -> int:
+    terminate_quietly()
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--events", type=int, default=600_000)
     given = options.parse_args()

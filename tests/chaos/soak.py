@@ -26,6 +26,7 @@ import psycopg
 
 from tests.chaos.check import rows
 from tests.chaos.processes import Child, command_line, family
+from tests.chaos.round import terminate_quietly
 from tests.services.kafka import Broker
 from tests.services.postgres import Postgres
 
@@ -42,7 +43,7 @@ query Malf(X, T).
 DEVICES = 2000
 PARTS = ("driver MB", "JVM MB", "workers MB", "store MB")
 """Memory of processes; beside it Spark's state and the size of the database are sampled."""
-PATIENCE = 3600.0
+PATIENCE = 1800.0
 
 
 class Bed:
@@ -161,12 +162,12 @@ class Bed:
             for one in (self.postgres.pid, *family(self.postgres.pid)):
                 found["store MB"] += _memory(one)
             with suppress(psycopg.Error, IndexError):
-                [last] = rows(
+                last = rows(
                     self.postgres.url(),
                     "select coalesce(state_rows, 0) as n, coalesce(state_bytes, 0) as bytes, "
                     "pg_database_size(current_database()) as size from batches "
                     "order by batch desc limit 1",
-                )
+                )[0]
                 found["state rows"] = float(last["n"])
                 found["state MB"] = last["bytes"] / 1e6
                 found["database MB"] = last["size"] / 1e6
@@ -352,6 +353,7 @@ TASKS: dict[str, tuple[Callable[[Path, int, float], None], int]] = {
 
 
 def main() -> int:
+    terminate_quietly()
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("task", choices=[*TASKS, "all"])
     options.add_argument("--events", type=int, help="how many; else as many as the promise names")
