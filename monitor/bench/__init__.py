@@ -3,4 +3,4 @@
 A figure is {"bench": …, "task": …, "figure": …, "value": …}; ratios are taken within one run.
 """
 
-BENCHES = ("kernel", "store", "pipeline", "alerts", "dashboard", "peers")
+BENCHES = ("peers", "kernel", "store", "pipeline", "alerts", "dashboard")
