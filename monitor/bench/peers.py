@@ -26,7 +26,7 @@ SIZE = 1_000_000
 """Events of a log for speed at scale 1."""
 TINY = 1_000
 REPEATS = 3
-LIMIT = 240.0
+LIMIT = 400.0
 """Seconds that a job may take."""
 _BATCHES = 3
 """Files of a log for speed: a system with micro-batches reads them one by one."""

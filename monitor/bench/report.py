@@ -24,13 +24,25 @@ from monitor.setup.places import ROOT, SetupError
 __all__ = ["build", "keep", "machine", "write"]
 
 
-def write(folder: Path, figures: list[dict[str, Any]], scale: float, began: datetime) -> Path:
-    """Keep a run and tell of it. Returns the page."""
-    keep(folder, figures, scale, began)
+def write(
+    folder: Path,
+    figures: list[dict[str, Any]],
+    scale: float,
+    began: datetime,
+    load: float | None = None,
+) -> Path:
+    """Keep a run and tell of it. Returns the page. The load is that before it began."""
+    keep(folder, figures, scale, began, load)
     return build(folder)
 
 
-def keep(folder: Path, figures: list[dict[str, Any]], scale: float, began: datetime) -> Path:
+def keep(
+    folder: Path,
+    figures: list[dict[str, Any]],
+    scale: float,
+    began: datetime,
+    load: float | None = None,
+) -> Path:
     history = folder / "history"
     history.mkdir(parents=True, exist_ok=True)
     path = history / f"{began:%Y-%m-%dT%H%M%SZ}.json"
@@ -39,6 +51,7 @@ def keep(folder: Path, figures: list[dict[str, Any]], scale: float, began: datet
         "minutes": round((datetime.now(UTC) - began).total_seconds() / 60, 1),
         "scale": scale,
         "commit": _commit(),
+        "load": load,
         "machine": machine(),
     }
     lines = ",\n".join(f"  {json.dumps(figure, ensure_ascii=False)}" for figure in figures)
@@ -71,7 +84,6 @@ def machine() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
         "java": _java(),
-        "load at the end": round(os.getloadavg()[0], 1),
         **{name: _version(name) for name in ("pyspark", "pyarrow", "numpy", "numba", "duckdb")},
     }
 
@@ -105,7 +117,7 @@ def _version(name: str) -> str:
 def _commit() -> str:
     try:
         done = subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
+            ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
         )
     except FileNotFoundError:
         return "unknown"

@@ -32,6 +32,7 @@ def page(run: Kept, before: Kept | None, drawn: list[str]) -> str:
         f"{run.minutes:g} minutes; `make bench` makes this page anew, from figures that it adds "
         "to the folder `history`. Ratios within a run matter, absolute figures say as much about "
         "the machine.\n",
+        _busy(run),
         _behind(run, before),
         _answers(run),
         _speed(run, drawn),
@@ -42,11 +43,21 @@ def page(run: Kept, before: Kept | None, drawn: list[str]) -> str:
     return "\n".join(part for part in parts if part).rstrip() + "\n"
 
 
+def _busy(run: Kept) -> str:
+    if run.load is None or run.load <= 1:
+        return ""
+    return (
+        f"When it began, the machine was busy with other work (load {run.load:g} on "
+        f"{run.machine.get('cores')} cores): figures are lower, and differ more from run to run, "
+        "than they would be on an idle one.\n"
+    )
+
+
 # --- where we are behind -------------------------------------------------------------------------
 
 
 def _behind(run: Kept, before: Kept | None) -> str:
-    found = [*_slower(run), *_not_exact(run), *_larger(run)]
+    found = [*_slower(run), *_slower_within(run), *_not_exact(run), *_larger(run)]
     text = ["## Where we are behind\n"]
     text += [f"- {line}" for line in found] or ["- In nothing that is measured here."]
     text.append("\n## What got worse\n")
@@ -75,6 +86,18 @@ def _slower(run: Kept) -> Iterator[str]:
             yield (
                 f"**{figure['task']}**: the pipeline is {ratio:g} times as fast as {other}; "
                 f"the goal is {goal:g}."
+            )
+
+
+def _slower_within(run: Kept) -> Iterator[str]:
+    """Behind another way of computing the same, by a bench of our own."""
+    for figure in run.figures:
+        alike = figure["bench"] != "peers" and figure["figure"] in ("vs duckdb", "vs reference")
+        if alike and figure["value"] < 1:
+            other = figure["figure"].removeprefix("vs ")
+            yield (
+                f"**{figure['task']}**: the {figure['bench']} has {figure['value']:g} times the "
+                f"speed of {other}."
             )
 
 

@@ -21,6 +21,8 @@ class Kept:
     minutes: float
     scale: float
     commit: str
+    load: float | None
+    """Of the machine before the run began."""
     machine: dict[str, Any]
     figures: list[Figure]
 

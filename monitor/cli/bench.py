@@ -35,13 +35,14 @@ def bench(
     Examples: `whilst bench kernel`, `whilst bench store --scale 0.1 --format json`,
     `whilst bench all --scale 0.2 --report docs/benchmarks`
     """
+    import os
     from datetime import UTC, datetime
 
     if name not in (*BENCHES, "all") or format not in ("table", "json"):
         wrong = f"bench: {name}" if format in ("table", "json") else f"--format {format}"
         typer.echo(f"whilst: {wrong} is not known; see whilst bench --help", err=True)
         raise typer.Exit(2)
-    began = datetime.now(UTC)
+    began, load = datetime.now(UTC), round(os.getloadavg()[0], 1)
     found = []
     for figure in _figures(BENCHES if name == "all" else (name,), scale, going_on=name == "all"):
         found.append(figure)
@@ -49,7 +50,7 @@ def bench(
     if report is not None:
         from monitor.bench.report import write
 
-        typer.echo(f"whilst: the report is {write(report, found, scale, began)}", err=True)
+        typer.echo(f"whilst: the report is {write(report, found, scale, began, load)}", err=True)
 
 
 def _figures(names: tuple[str, ...], scale: float, going_on: bool) -> Iterator[dict[str, Any]]:

@@ -86,6 +86,19 @@ def test_where_we_are_behind_is_said_first(tmp_path: Path) -> None:
     assert "- In nothing that is measured here." in text
 
 
+def test_a_busy_machine_is_told(tmp_path: Path) -> None:
+    busy = write(tmp_path, _figures(), 0.1, BEGAN, 7.5).read_text()
+    idle = write(tmp_path, _figures(), 0.1, BEGAN + timedelta(days=1), 0.2).read_text()
+    assert "busy with other work (load 7.5 on" in busy
+    assert "busy" not in idle
+
+
+def test_a_kernel_slower_than_duckdb_is_said_first(tmp_path: Path) -> None:
+    figure = {"bench": "kernel", "task": "example 8", "figure": "vs duckdb", "value": 0.7}
+    text = write(tmp_path, [figure], 0.1, BEGAN).read_text()
+    assert "**example 8**: the kernel has 0.7 times the speed of duckdb." in text
+
+
 def test_an_answer_of_ours_that_is_wrong_is_said_first(tmp_path: Path) -> None:
     text = write(tmp_path, _answers("kernel", 0, 3), 0.1, BEGAN).read_text()
     behind = text.split("## Where we are behind")[1].split("## ")[0]
@@ -121,13 +134,13 @@ def test_a_change_for_the_worse_is_told(tmp_path: Path) -> None:
 )
 def test_what_counts_as_worse(figure: str, before: Any, now: Any, told: bool) -> None:
     def run(value: Any) -> Kept:
-        return Kept("", 0, 1, "", {}, [_peer("pipeline", figure, value)])
+        return Kept("", 0, 1, "", None, {}, [_peer("pipeline", figure, value)])
 
     assert bool(worse(run(before), run(now))) is told
 
 
 def test_a_peer_that_got_slower_is_not_our_concern() -> None:
-    old, new = (Kept("", 0, 1, "", {}, _speeds("flink", rate, 5)) for rate in (1000, 10))
+    old, new = (Kept("", 0, 1, "", None, {}, _speeds("flink", rate, 5)) for rate in (1000, 10))
     assert worse(old, new) == []
 
 
