@@ -11,10 +11,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryListener
@@ -162,7 +164,8 @@ class Run:
                 self._done.wait(0.25)
 
     def close(self) -> None:
-        self.spark.streams.removeListener(self._listener)
+        with suppress(Py4JError, ConnectionError):  # Java has ended, and its streams with it
+            self.spark.streams.removeListener(self._listener)
         self._writer.close()
 
     def committed(self, progress: Progress) -> None:

@@ -6,13 +6,14 @@ import re
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import psycopg
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -163,6 +164,12 @@ def run_program(loaded: Loaded, settings: Settings) -> str:
         except (RunFailed, StoreError, WhilstError) as failed:
             error = str(failed)
             raise
+        except (Py4JError, ConnectionError):
+            error = "its Java process has ended"
+            raise RunFailed(
+                f"{error}, by itself or by a signal: start the run again, it goes on "
+                f"from its checkpoint (Spark's log is {log_file})"
+            ) from None
         except PySparkException as failed:
             error = _in_a_line(failed)
             log_file.parent.mkdir(parents=True, exist_ok=True)
@@ -227,7 +234,8 @@ def _streamed(run: Run, ended: threading.Event, look: Callable[[], None]) -> boo
             look()
         return True
     finally:
-        query.stop()
+        with suppress(Py4JError, ConnectionError):  # where Java has gone, there is nothing to stop
+            query.stop()
 
 
 @contextmanager

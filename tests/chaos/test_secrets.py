@@ -30,19 +30,19 @@ LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 JAAS = f'{LOGIN} required username="u" password="{SECRET}";'
 
 
+def whilst_command(
+    folder: Path, *arguments: str, **environment: str
+) -> tuple[list[str], dict[str, str]]:
+    """A command of Whilst in a folder, and the environment it has."""
+    command = [sys.executable, "-c", "from monitor.cli import main; main()", *arguments]
+    own = {"WHILST_HOME": str(folder / "home"), "PYTHONPATH": str(Path(__file__).parents[2])}
+    return command, {**os.environ, **own, **environment}
+
+
 def whilst(folder: Path, *arguments: str, **environment: str) -> tuple[int, str]:
+    command, around = whilst_command(folder, *arguments, **environment)
     done = subprocess.run(
-        [sys.executable, "-c", "from monitor.cli import main; main()", *arguments],
-        cwd=folder,
-        env={
-            **os.environ,
-            "WHILST_HOME": str(folder / "home"),
-            "PYTHONPATH": str(Path(__file__).parents[2]),
-            **environment,
-        },
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
+        command, cwd=folder, env=around, capture_output=True, text=True, stdin=subprocess.DEVNULL
     )
     return done.returncode, done.stdout + done.stderr
 
