@@ -69,6 +69,7 @@ def test_a_broker_that_cannot_be_reached(tmp_path: Path) -> None:
     assert "no broker answers" in said
 
 
+@pytest.mark.postgres
 def test_a_secret_in_place_of_its_name(tmp_path: Path) -> None:
     (tmp_path / "p.rules").write_text(PROGRAM)
     (tmp_path / "facts.jsonl").touch()
