@@ -28,7 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,6 +44,8 @@ ROLES = ("owner", "writer", "reader")
 _ADMIN = "whilst_admin"
 _DATABASE = "whilst"
 _ELSEWHERE = Path("/var/lib/whilst")
+_HOME = "belongs-to"
+"""File beside data that are elsewhere: the folder that they belong to."""
 _NOT_FOR_ALL = (
     "pg_sleep(double precision)",
     "pg_sleep_for(interval)",
@@ -156,11 +158,25 @@ def _elsewhere(folder: Path) -> Path:
     temporary = Path(tempfile.gettempdir()).resolve()
     if temporary in folder.resolve().parents:
         place = temporary / f"whilst-{secrets.token_hex(8)}"
+        _sweep(temporary.glob("whilst-*"))
     else:
         _ELSEWHERE.mkdir(mode=0o755, parents=True, exist_ok=True)
         place = _ELSEWHERE / secrets.token_hex(8)
+        _sweep(_ELSEWHERE.iterdir())
     place.mkdir(mode=0o711)
     return place
+
+
+def _sweep(places: Iterable[Path]) -> None:
+    """Remove data whose home is gone: who deletes a home by hand does not think of them."""
+    for place in places:
+        with contextlib.suppress(OSError):
+            if place.is_symlink() or place.stat().st_uid != os.geteuid():
+                continue
+            link = Path((place / _HOME).read_text()) / "data"
+            if not link.is_symlink() or Path(os.readlink(link)) != place / "data":
+                shutil.rmtree(place / "data")  # first: if it fails, the next sweep finds it
+                shutil.rmtree(place)
 
 
 def _make(folder: Path, identity: _Identity) -> None:
@@ -200,6 +216,7 @@ def _make(folder: Path, identity: _Identity) -> None:
     new.rename(data)
     if place != folder:
         (folder / "data").symlink_to(data)
+        (place / _HOME).write_text(str(folder))  # last: what it names is there by now
 
 
 def _roles(connection: Connection) -> None:

@@ -299,6 +299,22 @@ def test_root_opens_no_folder_to_others(tmp_path: Path) -> None:
         pass
 
 
+@needs_root
+def test_data_of_a_home_that_was_deleted_are_swept(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    places = []
+    for name in ("deleted", "kept", "new"):
+        if places:
+            shutil.rmtree(tmp_path / "deleted", ignore_errors=True)
+        with embedded.using(tmp_path / name):
+            places.append((folder(tmp_path / name) / "data").resolve().parent)
+        embedded.stop(tmp_path / name)
+    assert [place.exists() for place in places] == [False, True, True]
+    for name in ("kept", "new"):
+        embedded.remove(tmp_path / name)
+    assert not any(place.exists() for place in places)
+
+
 @pytest.fixture
 def open_to_all() -> Iterator[Path]:
     """A folder that everybody can reach, unlike those that pytest makes."""
