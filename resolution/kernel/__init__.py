@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 
 from resolution.changes import CHANGES, TRIPLES
 from resolution.delays import Delays
-from resolution.kernel.cells import CellPlan, NotCells, at_home, blocks, evaluate, plan_cells
+from resolution.kernel.cells import CellPlan, NotCells, at_home, evaluate, plan_cells, tables
 from resolution.kernel.columns import Columns
 from resolution.kernel.openly import OpenPlan, evaluate_open, open_at_home, open_blocks
-from resolution.kernel.render import Block, Renderer
+from resolution.kernel.render import Renderer
 from resolution.premises import PremiseSet, premise_sets
 from resolution.program import Program
 from resolution.routing import key_of
@@ -59,9 +59,9 @@ class Kernel:
         columns = Columns.of(facts, self._keys[query])
         renderer = Renderer(columns)
         tables = [
-            renderer.table(block)
+            table
             for part in self.plans[query]
-            for block in _blocks(part, columns, self._delays, renderer)
+            for table in _tables(part, columns, self._delays, renderer)
         ]
         return pa.concat_tables([TRIPLES.empty_table(), *tables])
 
@@ -77,14 +77,14 @@ class Kernel:
         return difference(old, new)
 
 
-def _blocks(
+def _tables(
     part: CellPlan | OpenPlan, columns: Columns, delays: Delays, renderer: Renderer
-) -> Iterator[Block]:
+) -> Iterator[pa.Table]:
     if isinstance(part, CellPlan):
         lives = evaluate(part, columns, delays)
-        return iter(()) if lives is None else blocks(at_home(lives, columns), renderer)
+        return iter(()) if lives is None else tables(at_home(lives, columns), renderer)
     found = evaluate_open(part, columns, delays)
-    return open_blocks(open_at_home(found, columns), renderer)
+    return map(renderer.table, open_blocks(open_at_home(found, columns), renderer))
 
 
 def _size(part: CellPlan | OpenPlan, columns: Columns, delays: Delays) -> int:

@@ -16,6 +16,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from resolution.bounds import Bounds
 from resolution.delays import Delays
@@ -26,6 +27,7 @@ from resolution.kernel.relations import distinct, holds, matching, numbered
 from resolution.kernel.render import Block, Renderer, Shared
 from resolution.kernel.text import chosen, less
 from resolution.kernel.witness import Witnesses
+from resolution.kernel.written import Form, form_of, written
 from resolution.premises import PremiseSet, time_comparisons
 from resolution.substitution import apart, apply, apply_comparison, unify, variables
 from resolution.terms import Atom, Comparison, Term, Time, Var
@@ -165,6 +167,13 @@ class CellLives:
     start: Ints
     end: Ints
     """When it left `S_τ`, NEVER if it did not."""
+
+    @cached_property
+    def bound(self) -> dict[Var, Ints]:
+        """For each cell the values of the answer's variables."""
+        found = dict(zip(_object_variables(self.plan.answer), self.keys, strict=True))
+        base = _base(self.plan.answer)
+        return found if base is None else {**found, base: self.time}
 
     @property
     def size(self) -> int:
@@ -338,15 +347,31 @@ def at_home(lives: CellLives, columns: Columns) -> CellLives:
     """The triples whose answers are those of their groups."""
     assert lives.plan.answer.time is not None
     times = lives.time + lives.plan.answer.time.offset
-    answer = lives.plan.answer
-    bound = dict(zip(_object_variables(answer), lives.keys, strict=True))
-    rows = columns.homes.have(answer, bound, lives.group, times)[lives.cell]
+    rows = columns.homes.have(lives.plan.answer, lives.bound, lives.group, times)[lives.cell]
     found = {n: getattr(lives, n)[rows] for n in ("cell", "place", "start", "end")}
     return replace(lives, **found)
 
 
-def blocks(lives: CellLives, renderer: Renderer) -> Iterator[Block]:
-    """The triples of all cells, those of one form together, each with the evidence it shows."""
+def tables(lives: CellLives, renderer: Renderer) -> Iterator[pa.Table]:
+    """The triples of all cells, each with the evidence it shows, as tables of TRIPLES."""
+    together: list[tuple[Form, Ints]] = []
+    witnesses, shared = _Witnesses(lives, renderer), Shared(lives.bound)
+    for supports, rows in _choices(lives):
+        form = form_of(lives.plan, supports[0]) if len(supports) == 1 else None
+        if form is not None:
+            together.append((form, rows))
+            continue
+        offers = [_block(lives, support, rows, witnesses, shared) for support in supports]
+        chosen = _least_text(offers, renderer)
+        for number, offer in enumerate(offers):
+            part = offer if len(offers) == 1 else offer.take(chosen == number)
+            if len(part):
+                yield renderer.table(part)
+    yield from written(lives, together, renderer)
+
+
+def _choices(lives: CellLives) -> Iterator[tuple[tuple[Support, ...], Ints]]:
+    """The rows of triples that have the same supports."""
     if not len(lives.cell):
         return
     _, offsets, visible, _ = lives.automaton.tables()
@@ -361,15 +386,8 @@ def blocks(lives: CellLives, renderer: Renderer) -> Iterator[Block]:
             )
             supports = lives.automaton.answers[state][hypotheses]
             choices.setdefault((hypotheses, supports), []).append(rows)
-    witnesses, shared = _Witnesses(lives, renderer), _shared(lives)
     for (_, supports), parts in choices.items():
-        rows = np.concatenate(parts)
-        offers = [_block(lives, support, rows, witnesses, shared) for support in supports]
-        chosen = _least_text(offers, renderer)
-        for number, offer in enumerate(offers):
-            part = offer if len(offers) == 1 else offer.take(chosen == number)
-            if len(part):
-                yield part
+        yield supports, np.concatenate(parts)
 
 
 def _least_text(offers: list[Block], renderer: Renderer) -> Ints:
@@ -383,16 +401,6 @@ def _least_text(offers: list[Block], renderer: Renderer) -> Ints:
         better = less(text, least)
         best, least = np.where(better, number, best), chosen(better, text, least)
     return best
-
-
-def _shared(lives: CellLives) -> Shared:
-    """What a cell binds."""
-    answer = lives.plan.answer
-    bound = dict(zip(_object_variables(answer), lives.keys, strict=True))
-    base = _base(answer)
-    if base is not None:
-        bound[base] = lives.time
-    return Shared(bound)
 
 
 def _block(

@@ -109,7 +109,7 @@ class Renderer:
                 "answer_id": self._answer_id(block, query),
                 "query": pa.repeat(block.premises.query.name, size),
                 "answer": column(self._text(block.premises.answer, block), size),
-                "bindings": self._bindings(block),
+                "bindings": self.bindings(block.premises, block.bound, size),
                 "premise": pa.array(np.full(size, block.premises.number, np.int32)),
                 "evidence": lists([e.text for e in evidence], pa.string(), size),
                 "arrivals": lists([or_null(e.moment) for e in evidence], pa.int64(), size),
@@ -256,11 +256,12 @@ class Renderer:
         sides = [value if s == _BOUND else show(s) for s in (ours.left, ours.right)]
         return joined([sides[0], f" {ours.operator} ", sides[1]])
 
-    def _bindings(self, block: Block) -> pa.StringArray:
-        query, answer = block.premises.query.atom, block.premises.answer
+    def bindings(self, premises: PremiseSet, values: dict[Var, Ints], size: int) -> pa.StringArray:
+        """The values of the query's variables as JSON, null for those that are open."""
+        query, answer = premises.query.atom, premises.answer
         places = dict(zip(query.args, answer.args, strict=True))
         parts = [
-            joined([f'"{asked.name}": ', self._json(found, block)])
+            joined([f'"{asked.name}": ', self._json(found, values)])
             for asked, found in places.items()
             if isinstance(asked, Var) and "#" not in asked.name
         ]
@@ -269,14 +270,14 @@ class Renderer:
             assert query.time is not None
             assert answer.time is not None
             shifted = answer.time.shifted(-query.time.offset)
-            unbound = shifted.base is not None and shifted.base not in block.bound
-            value = "null" if unbound else _time(shifted, block.bound)
+            unbound = shifted.base is not None and shifted.base not in values
+            value = "null" if unbound else _time(shifted, values)
             parts.append(joined([f'"{base.name}": ', value]))
-        return column(joined(["{", joined(parts, ", "), "}"]), len(block))
+        return column(joined(["{", joined(parts, ", "), "}"]), size)
 
-    def _json(self, term: Term, block: Block) -> Text:
+    def _json(self, term: Term, values: dict[Var, Ints]) -> Text:
         if isinstance(term, Var):
-            bound = block.bound.get(term)
+            bound = values.get(term)
             return "null" if bound is None else self._quoted.take(pa.array(bound))
         return json.dumps(term, ensure_ascii=False)
 
