@@ -175,7 +175,8 @@ def _sweep(places: Iterable[Path]) -> None:
                 continue
             link = Path((place / _HOME).read_text()) / "data"
             if not link.is_symlink() or Path(os.readlink(link)) != place / "data":
-                shutil.rmtree(place / "data")  # first: if it fails, the next sweep finds it
+                if (place / "data").exists():  # first: if it fails, the next sweep finds it
+                    shutil.rmtree(place / "data")
                 shutil.rmtree(place)
 
 

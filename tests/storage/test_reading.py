@@ -111,7 +111,8 @@ def test_a_mistake_is_shown_at_its_place(whilst: Whilst) -> None:
     code, _, err = whilst("sql", "select answer\nfrom pending_answer", "--timeout", "5s")
     assert code == 1
     lines = err.splitlines()
-    assert lines[0] == 'error: relation "pending_answer" does not exist'
+    assert lines[0].startswith('error: relation "pending_answer" does not exist (the views are ')
+    assert "pending_answers, " in lines[0]
     assert lines[1:] == ["  line 2, column 6:", "    from pending_answer", "         ^"]
 
 
