@@ -45,13 +45,17 @@ class SparkCluster:
     def start(self) -> Self:
         self.folder.mkdir(parents=True, exist_ok=True)
         address = ("--host", "127.0.0.1", "--port", str(self.port), "--webui-port", str(self._web))
-        self._launch("master", "org.apache.spark.deploy.master.Master", *address)
-        for number in range(self._workers):
-            self.add_worker(number)
-        self._await_workers()
+        try:
+            self._launch("master", "org.apache.spark.deploy.master.Master", *address)
+            for number in range(self._workers):
+                self._add_worker(number)
+            self._await_workers()
+        except BaseException:
+            self.stop()
+            raise
         return self
 
-    def add_worker(self, number: int) -> None:
+    def _add_worker(self, number: int) -> None:
         self._launch(
             f"worker-{number}",
             "org.apache.spark.deploy.worker.Worker",
@@ -125,7 +129,6 @@ class SparkCluster:
         logs = "\n".join(
             path.read_text(errors="replace")[-2000:] for path in self.folder.glob("*.log")
         )
-        self.stop()
         raise RuntimeError(f"the Spark cluster did not start in {START_SECONDS} s:\n{logs}")
 
 
