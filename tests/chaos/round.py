@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 
 import psycopg
 from kafka import KafkaProducer
@@ -201,5 +202,9 @@ class _Watch(threading.Thread):
 
 
 def terminate_quietly() -> None:
-    """Ctrl-C ends a campaign through its own clean-up."""
-    signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    """SIGTERM ends a campaign as Ctrl-C does: through its own clean-up."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, end)
