@@ -247,7 +247,7 @@ def _pruned(store: Store) -> Iterator[None]:
         while not ended.wait(_PRUNE_EVERY):
             try:
                 with store.engine("owner") as engine:
-                    for gone in prune(engine):
+                    for gone in prune(engine, thorough=False):
                         log.info(f"pruned {gone.table}: {size(gone.bytes)} of {gone.what}")
             except (StoreError, SQLAlchemyError) as error:
                 log.warning(f"nothing was pruned: {translated(error) or error}")
