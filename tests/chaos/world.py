@@ -193,7 +193,7 @@ class World:
             case "driver restarted" | "deliverer restarted":
                 self._named(what).send(signal.SIGTERM)
             case "driver's JVM killed":
-                self._kill_one(lambda line: "java" in line and "py4j" in line.lower())
+                self._kill_one(lambda line: "pyspark-shell" in line)
             case "Python worker killed":
                 self._kill_one(lambda line: "pyspark.daemon" in line)
             case "executor killed":
