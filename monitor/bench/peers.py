@@ -139,6 +139,8 @@ def _speed(
     yield "start s", round(start, 2)
     yield "events", log.events
     yield "events/s", round(statistics.median(each))
+    if start_weighs(statistics.median(result["seconds"] for result in done), start):
+        yield "events/s is at least", 1
     yield "events/s least", round(each[0])
     yield "events/s most", round(each[-1])
     yield "peak MB", max(result["peak MB"] for result in done)
@@ -151,10 +153,15 @@ def _speed(
 
 
 def rate(events: int, seconds: float, start: float) -> float:
-    """Events a second without the start; where that is most of the time, with it."""
-    if seconds > 2 * start:
-        return (events - TINY) / (seconds - start)
-    return events / seconds
+    """Events a second without the start; where nothing else is left, at least so many."""
+    if start_weighs(seconds, start):
+        return events / seconds
+    return (events - TINY) / (seconds - start)
+
+
+def start_weighs(seconds: float, start: float) -> bool:
+    """Whether a log was too short for a peer: what its events took is lost in its start."""
+    return seconds < 1.3 * start
 
 
 def _ratios(task: Task, rates: dict[str, float]) -> Iterator[Figure]:

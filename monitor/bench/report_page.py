@@ -44,7 +44,7 @@ def page(run: Kept, before: Kept | None, drawn: list[str]) -> str:
 
 
 def _busy(run: Kept) -> str:
-    if run.load is None or run.load <= 1:
+    if not run.busy:
         return ""
     return (
         f"When it began, the machine was busy with other work (load {run.load:g} on "
@@ -62,7 +62,9 @@ def _behind(run: Kept, before: Kept | None) -> str:
     text += [f"- {line}" for line in found] or ["- In nothing that is measured here."]
     text.append("\n## What got worse\n")
     if before is None:
-        text.append("There is no earlier run of this size on this machine to compare with.")
+        text.append(
+            "There is no earlier run of this size on this machine, otherwise idle, to compare with."
+        )
     else:
         text.append(
             f"Against {before.began[:16]} (commit `{before.commit}`), by more than a fifth:\n"
@@ -182,7 +184,8 @@ def _speed(run: Kept, drawn: list[str]) -> str:
         "## Speed and memory\n",
         "Events a second on a larger log, out of order within δ: the median of three runs, the "
         "least and the most. All read JSON Lines and write their answers; what a system needs to "
-        "start (*start*: a log of a thousand events) is taken off. Memory is the sum over all "
+        "start (*start*: a log of a thousand events) is taken off; where that left next to nothing "
+        "the log was too short, and the figure is a lower bound (≥). Memory is the sum over all "
         "processes of a system of what each has resident, at its peak.\n",
     ]
     if "speed.svg" in drawn:
@@ -240,9 +243,10 @@ def _speed_row(run: Kept, task: str, peer: str) -> tuple[str, ...] | None:
     ours = value("events/s", "pipeline")
     ratio = f"{ours / value('events/s'):.2g} ×" if ours and peer != "pipeline" else ""
     there, given = value("answers there are"), value("answers")
+    least = "≥ " if value("events/s is at least") else ""
     return (
         peer,
-        _show(value("events/s")),
+        least + _show(value("events/s")),
         f"{_show(value('events/s least'))} – {_show(value('events/s most'))}",
         ratio,
         _show(value("events")),

@@ -31,11 +31,18 @@ class Kept:
         return cls(**run)
 
     def like(self, other: Kept) -> bool:
-        """Whether the two can be compared: the same size on the same machine."""
+        """Whether the two can be compared: the same size on the same machine, otherwise idle."""
         same = ("processor", "cores")
+        if self.busy or other.busy:
+            return False
         return self.scale == other.scale and all(
             self.machine.get(key) == other.machine.get(key) for key in same
         )
+
+    @property
+    def busy(self) -> bool:
+        """Whether the machine had other work when the run began."""
+        return self.load is not None and self.load > 1
 
     def where(self, **wanted: object) -> list[Figure]:
         return [f for f in self.figures if all(f.get(k) == v for k, v in wanted.items())]

@@ -96,9 +96,9 @@ def test_an_exponent() -> None:
     assert exponent([1, 2], [10, 5]) == -1.0
 
 
-def test_the_start_is_taken_off_unless_it_is_most_of_the_time() -> None:
+def test_the_start_is_taken_off_unless_nothing_else_is_left() -> None:
     assert rate(101_000, 11.0, 1.0) == 10_000
-    assert rate(3_000, 1.5, 1.0) == 2_000
+    assert rate(3_000, 1.2, 1.0) == 2_500
 
 
 # --- logs ----------------------------------------------------------------------------------------

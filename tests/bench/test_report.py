@@ -86,6 +86,21 @@ def test_where_we_are_behind_is_said_first(tmp_path: Path) -> None:
     assert "- In nothing that is measured here." in text
 
 
+def test_a_run_on_a_busy_machine_is_compared_with_none(tmp_path: Path) -> None:
+    keep(tmp_path, _figures(3_000), 0.1, BEGAN, 0.1)
+    text = write(tmp_path, _figures(300), 0.1, BEGAN + timedelta(days=1), 9.0).read_text()
+    assert "3,000 → 300" not in text
+    text = write(tmp_path, _figures(200), 0.1, BEGAN + timedelta(days=2), 0.1).read_text()
+    assert "3,000 → 200" in text
+
+
+def test_a_speed_that_is_a_lower_bound_says_so(tmp_path: Path) -> None:
+    figures = [*_figures(), _peer("flink", "events/s is at least", 1)]
+    text = write(tmp_path, figures, 0.1, BEGAN).read_text()
+    assert "| flink | ≥ 1,000 |" in text
+    assert "| pipeline | 3,000 |" in text
+
+
 def test_a_busy_machine_is_told(tmp_path: Path) -> None:
     busy = write(tmp_path, _figures(), 0.1, BEGAN, 7.5).read_text()
     idle = write(tmp_path, _figures(), 0.1, BEGAN + timedelta(days=1), 0.2).read_text()
@@ -112,7 +127,7 @@ def test_a_change_for_the_worse_is_told(tmp_path: Path) -> None:
     text = write(tmp_path, _figures(1_900), 0.1, BEGAN + timedelta(days=2)).read_text()
     assert "- nothing." in text
     text = write(tmp_path, _figures(100), 0.5, BEGAN + timedelta(days=3)).read_text()
-    assert "There is no earlier run of this size on this machine" in text
+    assert "There is no earlier run of this size on this machine, otherwise idle" in text
 
 
 @pytest.mark.parametrize(
