@@ -511,7 +511,8 @@ def delays(db: Database, number: int) -> list[Delays]:
     for stream, beyond, facts in db.execute(
         """
         select stream, arrival - time - delay, count(*)
-        from (select stream, arrival, time, delay from all_late_facts where run = %s
+        from (select stream, arrival, time, delay from all_late_facts
+              where run = %s and matched is not false
               order by recorded_at desc limit %s) newest
         where arrival - time > delay group by 1, 2 order by 1, 2
         """,

@@ -22,7 +22,7 @@ from monitor.shipped import Shipped
 from monitor.sources import UNSTAMPED, SourceError, header_of, is_csv
 from resolution.facts import Fact, RejectedEvent, fact_of, read_event
 from resolution.program import Program
-from resolution.routing import SEPARATOR
+from resolution.routing import SEPARATOR, Target
 from resolution.terms import show
 from storage.staging import EVENTS, stage_events
 
@@ -140,6 +140,7 @@ class Judge:
             return _NOTHING
         delay = self._program.delays.of(fact.atom)
         late = fact.arrival > fact.time + delay
+        found = self._routing.targets(fact.atom)
         if late:
             self._keep(
                 event,
@@ -150,8 +151,9 @@ class Judge:
                 stream=fact.atom.predicate,
                 time=fact.time,
                 delay=delay,
+                matched=bool(found),
             )
-        return self._row(fact, late)
+        return self._row(fact, late, found)
 
     def _fact(self, event: dict[str, Any]) -> Fact:
         try:
@@ -197,8 +199,7 @@ class Judge:
                     f"the clock allowed {newest} at most"
                 )
 
-    def _row(self, fact: Fact, late: bool) -> dict[str, Any]:
-        found = self._routing.targets(fact.atom)
+    def _row(self, fact: Fact, late: bool, found: set[Target]) -> dict[str, Any]:
         if late:  # where its group is open still, it may turn out to be a copy of one in time
             found = {t for t in found if t.closes is None or t.closes >= fact.arrival}
         targets = [

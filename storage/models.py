@@ -286,6 +286,9 @@ class LateFact(Base):
     delay: Mapped[int | None] = mapped_column(comment="its delay bound δ")
     batch: Mapped[int] = mapped_column(comment="batch that read it")
     recorded_at: Mapped[datetime] = _now(_WALL)
+    matched: Mapped[bool | None] = mapped_column(
+        comment="whether it matches an atom of a premise set"
+    )
 
     __mapper_args__ = _key(run, source, place, recorded_at)
 
@@ -546,6 +549,9 @@ class StagedEvent(Base):
     stream: Mapped[str | None] = mapped_column(comment="late: its stream predicate")
     time: Mapped[int | None] = mapped_column(comment="late: time point at which it held")
     delay: Mapped[int | None] = mapped_column(comment="late: its delay bound δ")
+    matched: Mapped[bool | None] = mapped_column(
+        comment="late: whether it matches an atom of a premise set"
+    )
 
     __mapper_args__ = _key(run, batch, part, place)
 

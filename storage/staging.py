@@ -36,6 +36,7 @@ EVENTS = pa.schema(
         pa.field("stream", pa.string()),
         pa.field("time", pa.int64()),
         pa.field("delay", pa.int64()),
+        pa.field("matched", pa.bool_()),
     ]
 )
 

@@ -265,11 +265,12 @@ _LATE_DELAYS = """
     insert into delays as d (run, stream, delay, facts)
     select run, stream, least((arrival - time) / width * width, 8 * greatest(delay, 16)), count(*)
     from staged_events, greatest(delay / 128, 1) as width
-    where run = %(run)s and batch = %(batch)s and kind = 'late'
+    where run = %(run)s and batch = %(batch)s and kind = 'late' and matched is not false
     group by 1, 2, 3
     on conflict (run, stream, delay) do update set facts = d.facts + excluded.facts
 """
-"""Late facts among the delays that were seen: as coarse as those in time, and not without end."""
+"""Late facts among the delays that were seen: as coarse as those in time, and not without end. Of
+both only those count that match an atom."""
 
 
 def _events_and_figures(
@@ -281,7 +282,7 @@ def _events_and_figures(
 ) -> None:
     moved = {}
     for kind, table, more in (
-        ("late", "all_late_facts", ", fact, stream, time, delay"),
+        ("late", "all_late_facts", ", fact, stream, time, delay, matched"),
         ("rejected", "all_rejected_events", ""),
     ):
         columns = f"event, source, place, arrival, reason{more}"

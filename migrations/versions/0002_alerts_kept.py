@@ -1,4 +1,5 @@
-"""Alerts that are done with fall under retention, and pruning knows how far it has come."""
+"""Alerts that are done with fall under retention, and pruning knows how far it has come; late facts
+say whether they would have mattered."""
 
 from __future__ import annotations
 
@@ -22,8 +23,17 @@ def upgrade() -> None:
     op.execute("insert into retention (what, days) values ('alerts', 90)")
     op.execute(f"comment on column retention.what is '{_KINDS}, alerts or runs'")
 
+    for table, late in (("all_late_facts", ""), ("staged_events", "late: ")):
+        op.execute(f"alter table {table} add matched boolean")
+        op.execute(
+            f"comment on column {table}.matched is "
+            f"'{late}whether it matches an atom of a premise set'"
+        )
+
 
 def downgrade() -> None:
+    for table in ("all_late_facts", "staged_events"):
+        op.execute(f"alter table {table} drop matched")
     op.execute(f"comment on column retention.what is '{_KINDS} or runs'")
     op.execute("delete from retention where what = 'alerts'")
     op.execute("drop index outbox_done_idx")
