@@ -316,6 +316,13 @@ def _told_to_end() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
+_CAUSE = re.compile(
+    r"(?:Caused by: )?(?:\w+\.)*"
+    r"(?P<name>(?<=\.)[A-Z]\w+|[A-Z]\w*(?:Error|Exception|Violation)): (?P<said>.+)"
+)
+"""A line that names an exception: a class in a module, or one whose name says that it is one."""
+
+
 def _in_a_line(error: PySparkException | StoreError) -> str:
     """The innermost cause that a failed stream names."""
     if isinstance(error, StoreError):
@@ -323,7 +330,7 @@ def _in_a_line(error: PySparkException | StoreError) -> str:
     lines = [line.strip() for line in str(error).splitlines()]
     if ours := [line for line in lines if line.startswith("storage.errors.")]:
         return ours[-1].partition(": ")[2]
-    causes = [line for line in lines if re.match(r"(\w+\.)*\w*(Error|Exception|Violation)\b", line)]
-    plain = [c for c in causes if "PythonException" not in c and "StreamingQuery" not in c]
-    found = (plain or lines or ["no reason given"])[-1 if plain else 0]
+    causes = [found for line in lines if (found := _CAUSE.match(line))]
+    plain = [c for c in causes if not re.search("Py4J|PythonException|Spark|Streaming", c["name"])]
+    found = f"{plain[-1]['name']}: {plain[-1]['said']}" if plain else (lines or ["no reason"])[0]
     return found[:300]

@@ -18,7 +18,7 @@ from monitor.metrics import Metrics
 from monitor.patience import Patience, passes
 from monitor.run import Happening, Options
 from monitor.sources import parse_source
-from monitor.start import Counts, Loaded, Settings, _watched, make_run
+from monitor.start import Counts, Loaded, Settings, _in_a_line, _watched, make_run
 from resolution.facts import Arrivals, fact_of
 from resolution.program import load
 from storage import embedded
@@ -138,3 +138,26 @@ def test_the_pauses_grow_to_an_end() -> None:
     assert [patience.pause() for _ in range(7)] == [1, 2, 4, 8, 16, 30, 30]
     patience.worked()
     assert patience.pause() == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("…\nstorage.errors.StoreDown: the store does not answer", "the store does not answer"),
+        (
+            '[STREAM_FAILED] Query terminated\n  File "run.py", line 1\n'
+            'psycopg.errors.UndefinedColumn: column "matched" does not exist\n'
+            "py4j.Py4JException: An exception was raised by the Python Proxy",
+            'UndefinedColumn: column "matched" does not exist',
+        ),
+        (
+            "org.apache.spark.SparkException: Job aborted\n"
+            "Caused by: java.io.FileNotFoundException: facts.jsonl",
+            "FileNotFoundException: facts.jsonl",
+        ),
+        ("ValueError: ours\norg.apache.spark.SparkException: Job aborted", "ValueError: ours"),
+        ("nothing that we know", "nothing that we know"),
+    ],
+)
+def test_a_failure_is_told_by_its_cause(text: str, said: str) -> None:
+    assert _in_a_line(streaming(text)) == said
