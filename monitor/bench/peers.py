@@ -135,11 +135,12 @@ def _speed(
     log, answers = logs.fast[peer.most]
     start = one.do(job(task, logs.tiny, scratch, paced=False), LIMIT)["seconds"]
     done = [one.do(job(task, log, scratch, paced=False), LIMIT) for _ in range(REPEATS)]
-    each = sorted(rate(log.events, result["seconds"], start) for result in done)
+    seconds = [result["seconds"] for result in done]
+    each = rates_of(log.events, seconds, start)
     yield "start s", round(start, 2)
     yield "events", log.events
     yield "events/s", round(statistics.median(each))
-    if start_weighs(statistics.median(result["seconds"] for result in done), start):
+    if start_weighs(seconds, start):
         yield "events/s is at least", 1
     yield "events/s least", round(each[0])
     yield "events/s most", round(each[-1])
@@ -152,16 +153,16 @@ def _speed(
     yield "answers there are", answers
 
 
-def rate(events: int, seconds: float, start: float) -> float:
-    """Events a second without the start; where nothing else is left, at least so many."""
+def rates_of(events: int, seconds: list[float], start: float) -> list[float]:
+    """Events a second of each run, rising, without the start; where that is all, with it."""
     if start_weighs(seconds, start):
-        return events / seconds
-    return (events - TINY) / (seconds - start)
+        return sorted(events / each for each in seconds)
+    return sorted((events - TINY) / (each - start) for each in seconds)
 
 
-def start_weighs(seconds: float, start: float) -> bool:
+def start_weighs(seconds: list[float], start: float) -> bool:
     """Whether a log was too short for a peer: what its events took is lost in its start."""
-    return seconds < 1.3 * start
+    return min(seconds) < 1.3 * start
 
 
 def _ratios(task: Task, rates: dict[str, float]) -> Iterator[Figure]:

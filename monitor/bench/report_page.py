@@ -33,6 +33,7 @@ def page(run: Kept, before: Kept | None, drawn: list[str]) -> str:
         "to the folder `history`. Ratios within a run matter, absolute figures say as much about "
         "the machine.\n",
         _busy(run),
+        f"{run.note}\n" if run.note else "",
         _behind(run, before),
         _answers(run),
         _speed(run, drawn),
@@ -79,14 +80,18 @@ def _slower(run: Kept) -> Iterator[str]:
             continue
         other, ratio = figure["figure"].removeprefix("vs "), figure["value"]
         goal = GOALS.get(other, 1.0)
+        bound = run.value(
+            bench="peers", task=figure["task"], peer=other, figure="events/s is at least"
+        )
+        most = "at most " if bound else ""
         if ratio < 1:
             yield (
-                f"**{figure['task']}**: the pipeline has {ratio:g} times the speed of {other}"
+                f"**{figure['task']}**: the pipeline has {most}{ratio:g} times the speed of {other}"
                 + (f"; the goal is {goal:g}." if other in GOALS else ".")
             )
         elif ratio < goal:
             yield (
-                f"**{figure['task']}**: the pipeline is {ratio:g} times as fast as {other}; "
+                f"**{figure['task']}**: the pipeline is {most}{ratio:g} times as fast as {other}; "
                 f"the goal is {goal:g}."
             )
 

@@ -25,6 +25,8 @@ class Kept:
     """Of the machine before the run began."""
     machine: dict[str, Any]
     figures: list[Figure]
+    note: str = ""
+    """What a reader has to know of this run, written into its file by hand."""
 
     @classmethod
     def of(cls, run: dict[str, Any]) -> Kept:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from monitor.bench.peers import compared, rate
+from monitor.bench.peers import compared, rates_of
 from monitor.bench.peers_curves import CURVES
 from monitor.bench.peers_logs import ORDERS, TASKS, Event, Task, delayed, write_log
 from monitor.bench.peers_run import PEERS, Peer, PeerFailed, running, tree
@@ -97,8 +97,8 @@ def test_an_exponent() -> None:
 
 
 def test_the_start_is_taken_off_unless_nothing_else_is_left() -> None:
-    assert rate(101_000, 11.0, 1.0) == 10_000
-    assert rate(3_000, 1.2, 1.0) == 2_500
+    assert rates_of(101_000, [11.0, 6.0], 1.0) == [10_000, 20_000]
+    assert rates_of(3_000, [1.2, 3.0], 1.0) == [1_000, 2_500]
 
 
 # --- logs ----------------------------------------------------------------------------------------

@@ -98,7 +98,14 @@ def test_a_speed_that_is_a_lower_bound_says_so(tmp_path: Path) -> None:
     figures = [*_figures(), _peer("flink", "events/s is at least", 1)]
     text = write(tmp_path, figures, 0.1, BEGAN).read_text()
     assert "| flink | ≥ 1,000 |" in text
+    assert "the pipeline is at most 3 times as fast as flink" in text
     assert "| pipeline | 3,000 |" in text
+
+
+def test_a_note_in_the_file_of_a_run_is_told(tmp_path: Path) -> None:
+    path = keep(tmp_path, _figures(), 0.1, BEGAN)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"note": "One disk was slow."}))
+    assert "One disk was slow." in build(tmp_path).read_text()
 
 
 def test_a_busy_machine_is_told(tmp_path: Path) -> None:
