@@ -59,8 +59,8 @@ PEERS = (
         "join",
         ("apache-flink==2.3.0",),
         cannot=(
-            ("shortstop", "a chain of rows is what MATCH_RECOGNIZE is for"),
-            ("turbines", "a chain of rows is what MATCH_RECOGNIZE is for"),
+            ("shortstop", "its joins in a chain did not end in 240 s"),
+            ("turbines", "its joins in a chain did not end in 240 s"),
         ),
     ),
     Peer("spark join", "spark_peer.py"),
