@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -324,6 +325,8 @@ def _broker(
         yield Files(log[0].parent)
         return
     from monitor.send import at_rate, outlet
+
+    sys.path.append(str(Path(__file__).parents[2]))  # the broker is that of the clone's tests
     from tests.services.kafka import Broker
 
     with tempfile.TemporaryDirectory(dir=folder) as data, Broker(Path(data)) as broker:
