@@ -17,8 +17,9 @@ _FIRST, _LONGEST = 1.0, 30.0
 _REPLAY = 120.0
 """Seconds without a batch after which a replay gives up."""
 
+_PASSING = [k for k in StoreError.__subclasses__() if k.retry or k is StagingLost]
 _PASSES = re.compile(
-    r"storage\.errors\.(StoreDown|StoreFull|StoreReadOnly|StagingLost)\b"
+    rf"storage\.errors\.({'|'.join(kind.__name__ for kind in _PASSING)})\b"
     r"|org\.apache\.kafka\.common\.errors\."
     r"(\w*Timeout|Disconnect|Network|Retriable|NotLeaderOrFollower|LeaderNotAvailable"
     r"|BrokerNotAvailable|UnknownTopicOrPartition|CoordinatorNotAvailable)Exception"
@@ -54,5 +55,5 @@ class Patience:
 def passes(failed: Exception) -> bool:
     """Whether the same may succeed later without anybody changing it."""
     if isinstance(failed, StoreError):
-        return failed.retry or isinstance(failed, StagingLost)
+        return isinstance(failed, tuple(_PASSING))
     return isinstance(failed, PySparkException) and _PASSES.search(str(failed)) is not None

@@ -24,7 +24,7 @@ from resolution.kernel.automaton import Automaton, Support
 from resolution.kernel.columns import NEVER, Bools, Columns, Ints
 from resolution.kernel.patterns import delays_of
 from resolution.kernel.relations import distinct, holds, matching, numbered
-from resolution.kernel.render import Block, Renderer, Shared
+from resolution.kernel.render import Block, Renderer
 from resolution.kernel.text import chosen, less
 from resolution.kernel.witness import Witnesses
 from resolution.kernel.written import Form, form_of, written
@@ -355,13 +355,13 @@ def at_home(lives: CellLives, columns: Columns) -> CellLives:
 def tables(lives: CellLives, renderer: Renderer) -> Iterator[pa.Table]:
     """The triples of all cells, each with the evidence it shows, as tables of TRIPLES."""
     together: list[tuple[Form, Ints]] = []
-    witnesses, shared = _Witnesses(lives, renderer), Shared(lives.bound)
+    witnesses = _Witnesses(lives, renderer)
     for supports, rows in _choices(lives):
         form = form_of(lives.plan, supports[0]) if len(supports) == 1 else None
         if form is not None:
             together.append((form, rows))
             continue
-        offers = [_block(lives, support, rows, witnesses, shared) for support in supports]
+        offers = [_block(lives, support, rows, witnesses) for support in supports]
         chosen = _least_text(offers, renderer)
         for number, offer in enumerate(offers):
             part = offer if len(offers) == 1 else offer.take(chosen == number)
@@ -376,16 +376,14 @@ def _choices(lives: CellLives) -> Iterator[tuple[tuple[Support, ...], Ints]]:
         return
     _, offsets, visible, _ = lives.automaton.tables()
     order = np.argsort(lives.place, kind="stable")
-    counts = np.bincount(lives.place, minlength=len(visible))
+    places, first = np.unique(lives.place[order], return_index=True)
+    states = np.searchsorted(offsets, places, "right") - 1
     choices: dict[tuple[int, tuple[Support, ...]], list[Ints]] = {}
-    for place, rows in enumerate(np.split(order, np.cumsum(counts)[:-1])):
-        if len(rows):
-            state, hypotheses = (
-                int(np.searchsorted(offsets, place, "right")) - 1,
-                int(visible[place]),
-            )
-            supports = lives.automaton.answers[state][hypotheses]
-            choices.setdefault((hypotheses, supports), []).append(rows)
+    for state, hypotheses, rows in zip(
+        states.tolist(), visible[places].tolist(), np.split(order, first[1:]), strict=True
+    ):
+        supports = lives.automaton.answers[state][hypotheses]
+        choices.setdefault((hypotheses, supports), []).append(rows)
     for (_, supports), parts in choices.items():
         yield supports, np.concatenate(parts)
 
@@ -403,13 +401,11 @@ def _least_text(offers: list[Block], renderer: Renderer) -> Ints:
     return best
 
 
-def _block(
-    lives: CellLives, support: Support, rows: Ints, witnesses: _Witnesses, shared: Shared
-) -> Block:
+def _block(lives: CellLives, support: Support, rows: Ints, witnesses: _Witnesses) -> Block:
     """Triples with the evidence that one premise set has for them."""
     premises = lives.plan.premise_sets[support.premises]
     cell, start = lives.cell[rows].astype(np.int64), lives.start[rows]
-    bound = {var: values[cell] for var, values in shared.bound.items()}
+    bound = {var: values[cell] for var, values in lives.bound.items()}
     evidence, arrivals, hypotheses, closes = [], [], [], []
     met = np.full(len(rows), NEVER, dtype=np.int64)
     for atom, bit in zip(premises.atoms, lives.plan.bits[support.premises], strict=True):
@@ -437,8 +433,6 @@ def _block(
         tuple(closes),
         start,
         end,
-        shared,
-        cell,
     )
 
 

@@ -10,7 +10,7 @@ import functools
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -45,15 +45,6 @@ _BOUND = "\x00"
 
 
 @dataclass(frozen=True)
-class Shared:
-    """Values that rows of many blocks share: their text is put together once."""
-
-    bound: dict[Var, Ints]
-    texts: dict[Atom, Text] = field(default_factory=dict)
-    ids: dict[Atom, pa.StringArray] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Block:
     """Triples of one form; every column has a value for each of them."""
 
@@ -67,9 +58,6 @@ class Block:
     start: Ints
     end: Ints
     """When it left `S_τ` because of something that arrived, NEVER if nothing did."""
-    shared: Shared | None = None
-    at: Ints | None = None
-    """For each row its place among the shared values."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -84,8 +72,6 @@ class Block:
             tuple(column[rows] for column in self.closes),
             self.start[rows],
             self.end[rows],
-            self.shared,
-            None if self.at is None else self.at[rows],
         )
 
 
@@ -106,9 +92,9 @@ class Renderer:
         return pa.table(
             {
                 "triple": identifiers(query, self.identity(block, windows)),
-                "answer_id": self._answer_id(block, query),
+                "answer_id": identifiers(query, self._answer_identity(block)),
                 "query": pa.repeat(block.premises.query.name, size),
-                "answer": column(self._text(block.premises.answer, block), size),
+                "answer": column(self.atom(block.premises.answer, block.bound), size),
                 "bindings": self.bindings(block.premises, block.bound, size),
                 "premise": pa.array(np.full(size, block.premises.number, np.int32)),
                 "evidence": lists([e.text for e in evidence], pa.string(), size),
@@ -131,22 +117,10 @@ class Renderer:
             terms.append(_time(atom.time, bound))
         return joined([f"{atom.predicate}(", joined(terms, ", "), ")"])
 
-    def _text(self, atom: Atom, block: Block) -> Text:
-        """An atom of a block as text; what other blocks may show too is made once."""
-        if block.shared is None or variables(atom) & block.bound.keys() - block.shared.bound.keys():
-            return self.atom(atom, block.bound)
-        text = self._shared_text(atom, block.shared)
-        return text if isinstance(text, str) else pc.take(text, pa.array(block.at))
-
-    def _shared_text(self, atom: Atom, shared: Shared) -> Text:
-        if atom not in shared.texts:
-            shared.texts[atom] = self.atom(atom, shared.bound)
-        return shared.texts[atom]
-
     def evidence_text(self, block: Block) -> pa.StringArray:
         """What decides between evidence sets that were complete at the same time."""
         none = np.zeros(len(block), np.int64)
-        texts = [column(self._text(a, block), len(block)) for a in block.evidence]
+        texts = [column(self.atom(a, block.bound), len(block)) for a in block.evidence]
         entries = in_order([Entry(none, text, none) for text in texts])
         return column(joined([entry.text for entry in entries], SEPARATOR), len(block))
 
@@ -159,7 +133,7 @@ class Renderer:
         names = canonical_names(answer, block.hypotheses, itertools.chain.from_iterable(groups))
         entries = [self._entry(apply(h, names), block, block.start) for h in block.hypotheses]
         parts = [
-            self._text(apply(answer, names), block),
+            self.atom(apply(answer, names), block.bound),
             *(entry.text for entry in in_order(entries)),
         ]
         conditions = [
@@ -170,21 +144,13 @@ class Renderer:
             return column(joined(parts, " | "), len(block))
         return joined_present([joined(parts, " | "), *conditions], " | ", len(block))
 
-    def _answer_id(self, block: Block, query: str) -> pa.StringArray:
-        shared, answer = block.shared, block.premises.answer
-        if shared is None or isinstance(text := self._shared_text(answer, shared), str):
-            return identifiers(query, self._answer_identity(block))
-        if answer not in shared.ids:
-            shared.ids[answer] = identifiers(query, text)
-        return pc.take(shared.ids[answer], pa.array(block.at))
-
     def _answer_identity(self, block: Block) -> pa.StringArray:
         answer = block.premises.answer
         groups = alike(answer, (), block.bound)
         if any(len(group) > 1 for group in groups):
             return pa.array([t.answer_identity for t in self._triples(block)], pa.string())
         names = canonical_names(answer, (), itertools.chain.from_iterable(groups))
-        return column(self._text(apply(answer, names), block), len(block))
+        return column(self.atom(apply(answer, names), block.bound), len(block))
 
     def _triples(self, block: Block) -> Iterator[Triple]:
         """The triples themselves: unbound variables that only constants tell apart are searched."""
@@ -216,7 +182,7 @@ class Renderer:
             order = block.bound[base] + offset
         else:
             order = np.full(len(block), offset if base is None else NEVER + offset, dtype=np.int64)
-        return Entry(order, column(self._text(atom, block), len(block)), moment)
+        return Entry(order, column(self.atom(atom, block.bound), len(block)), moment)
 
     def _sorted(
         self, block: Block, atoms: tuple[Atom, ...], moments: tuple[Ints, ...]

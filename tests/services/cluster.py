@@ -15,7 +15,6 @@ import tempfile
 import time
 import urllib.request
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import pyspark
@@ -25,11 +24,12 @@ from monitor.setup.places import cache
 from tests.services import ports
 from tests.services.kafka import Broker
 from tests.services.postgres import Postgres
+from tests.services.service import Service
 
 START_SECONDS = 120
 
 
-class SparkCluster:
+class SparkCluster(Service):
     """A master and workers, each with a core. Executors end with the application that has them."""
 
     def __init__(self, folder: Path, workers: int = 2, memory: str = "1g") -> None:
@@ -74,17 +74,6 @@ class SparkCluster:
                 process.kill()
                 process.wait()
         self.processes.clear()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def _launch(self, name: str, main: str, *arguments: str) -> None:
         home = Path(pyspark.__file__).parent

@@ -9,7 +9,6 @@ import subprocess
 import time
 import uuid
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from kafka import KafkaConsumer, KafkaProducer
@@ -18,6 +17,7 @@ from kafka.errors import KafkaError
 
 from monitor.setup import jars, java
 from tests.services import ports
+from tests.services.service import Service
 
 START_SECONDS = 90  # it takes three; a loaded machine may take longer
 
@@ -46,7 +46,7 @@ broker.heartbeat.interval.ms=300
 """
 
 
-class Broker:
+class Broker(Service):
     """Started by `start` or `with`; its data survives `kill` and `stop` until the folder goes."""
 
     def __init__(self, folder: Path) -> None:
@@ -132,17 +132,6 @@ class Broker:
         return KafkaConsumer(
             topic, bootstrap_servers=self.bootstrap, auto_offset_reset="earliest", group_id=None
         )
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def _format(self, properties: Path) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -9,13 +9,13 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import psycopg
 
 from storage import embedded
 from tests.services import ports
+from tests.services.service import Service
 
 START_SECONDS = 90
 USER = DATABASE = "whilst"
@@ -32,7 +32,7 @@ shared_buffers = 32MB
 """
 
 
-class Postgres:
+class Postgres(Service):
     """Started by `start` or `with`; its data survives `kill` and `stop` until `remove`.
 
     The folder must be one that the server's own user reaches: root cannot run Postgres.
@@ -106,17 +106,6 @@ class Postgres:
     def remove(self) -> None:
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def _admin(self) -> str:
         return f"postgresql://{USER}:{self.password}@127.0.0.1:{self.port}/postgres"
