@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import duckdb
-from protocol import Answer, Job, arguments, files_of, reply, span_of
+from protocol import Answer, Job, arguments, known_at_the_end, reply
 
 _READ = (
     "create table facts as select fact, args[1] as k, args[2] as level, time as t from read_json("
@@ -47,11 +47,7 @@ def run(job: Job) -> tuple[list[Answer] | None, dict[str, Any]]:
         db.execute(_READ.format(log=job.log))
         rows = db.execute(query(job.task, job.window)).fetchall()
     seconds = time.perf_counter() - began
-    told = {"seconds": seconds, "count": len(rows), "lost": 0}
-    if not job.paced:
-        return None, told
-    _, last = span_of(files_of(job.events))
-    return [Answer(key, at, last, last) for key, at in rows], told
+    return known_at_the_end(job, rows, seconds)
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from meteor_reasoner.materialization.coalesce import coalescing_d
 from meteor_reasoner.materialization.materialize import materialize
 from meteor_reasoner.utils.loader import load_dataset, load_program
-from protocol import Answer, Job, arguments, events_of, files_of, reply, span_of
+from protocol import Answer, Job, arguments, events_of, known_at_the_end, reply
 
 
 def _rules(task: str, window: int) -> list[str]:
@@ -43,11 +43,7 @@ def run(job: Job) -> tuple[list[Answer] | None, dict[str, Any]]:
         for at in range(int(interval.left_value), int(interval.right_value) + 1)
     }
     seconds = time.perf_counter() - began
-    told = {"seconds": seconds, "count": len(rows), "lost": 0}
-    if not job.paced:
-        return None, told
-    _, last = span_of(files_of(job.events))
-    return [Answer(key, at, last, last) for key, at in rows], told
+    return known_at_the_end(job, rows, seconds)
 
 
 def main() -> None:
