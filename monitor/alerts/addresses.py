@@ -7,15 +7,24 @@ every redirect and every answer of a name server, also for one that changes its 
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from collections.abc import Callable
 from typing import Any
 
 from monitor.alerts.errors import Forbidden
 
+_NUMBER = re.compile(r"\d+|0x[0-9a-f]*", re.I)
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_STAND_FOR_IPV4 = tuple(map(ipaddress.ip_network, ("::/96", "64:ff9b::/96", "::ffff:0:0:0/96")))
+"""Their last 32 bits are an IPv4 address: an old notation, NAT64, stateless translation."""
+_PUBLIC = ipaddress.ip_network("2000::/3")
+"""All that was ever given out of IPv6. `is_global` holds for whatever nobody named private, such as
+site-local fec0:: and the NAT64 that a network keeps for itself, 64:ff9b:1::."""
+_EXAMPLES = ipaddress.ip_network("3fff::/20")
+"""For documents; `is_global` of older Pythons does not know it."""
 
 
 def _inner(address: Address) -> Address:
@@ -28,9 +37,15 @@ def _inner(address: Address) -> Address:
         return address.sixtofour
     if address.teredo is not None:
         return address.teredo[1]
-    if address in _NAT64 or int(address) >> 32 == 0:
+    if any(address in network for network in _STAND_FOR_IPV4):
         return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
     return address
+
+
+def _public(address: Address) -> bool:
+    if isinstance(address, ipaddress.IPv6Address):
+        return address.is_global and address in _PUBLIC and address not in _EXAMPLES
+    return address.is_global
 
 
 def check(host: str, allow_private: bool) -> None:
@@ -39,16 +54,30 @@ def check(host: str, allow_private: bool) -> None:
     inner = _inner(address)
     if inner.is_multicast or inner.is_unspecified or address.is_multicast:
         raise Forbidden(f"the address {address} is refused: no server has it")
-    if not allow_private and not inner.is_global:
+    if not allow_private and not _public(inner):
         raise Forbidden(
             f"the address {address} is refused, for it is not public: "
             "say allow_private = true to send there"
         )
 
 
+def is_misspelt(host: str) -> bool:
+    """Whether it ends like an IPv4 address and is none in full: 127.1, 0177.0.0.1, 2130706433.
+
+    What such a host stands for depends on who reads it.
+    """
+    if not _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]):
+        return False
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return True
+    return False
+
+
 def plainly_private(host: str) -> bool:
     """Whether a host is seen to be private before any name is resolved."""
-    if host == "localhost" or host.endswith(".localhost"):
+    if host.rstrip(".").rpartition(".")[2] == "localhost":
         return True
     try:
         check(host, False)

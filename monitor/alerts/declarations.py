@@ -224,6 +224,8 @@ def checked_url(url: str) -> SplitResult:
         raise AlertError("the URL has to begin with https:// or http://")
     if not parts.hostname:
         raise AlertError("the URL names no host")
+    if addresses.is_misspelt(parts.hostname):
+        raise AlertError("the host of the URL is no name, and no address in full: write 192.0.2.1")
     if parts.username is not None or parts.password is not None:
         raise AlertError("no password stands in a URL: send it in a header, from env:NAME")
     if any(c.isspace() or not c.isprintable() for c in url):

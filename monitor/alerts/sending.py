@@ -23,6 +23,8 @@ MOST_SENT = 1024 * 1024
 """Bytes of a body; a longer one is not sent."""
 MOST_READ = 64 * 1024
 """Bytes of a reply that are read, so that its connection can be used again; more is cut off."""
+_REST = 1.0
+"""Seconds for that; less where less is left of the attempt."""
 
 _FOLLOWED = (307, 308)  # these keep the method and the body
 
@@ -114,14 +116,17 @@ class Sender:
         if len(data) > MOST_SENT:
             return Outcome(0.0, error=f"its body is over {MOST_SENT} bytes", hopeless=True)
         began = time.monotonic()
+        until = asyncio.get_running_loop().time() + self._alert.timeout
         try:
-            async with asyncio.timeout(self._alert.timeout):
-                return await self._posted(webhook_id, body, data, began)
+            async with asyncio.timeout_at(until):
+                return await self._posted(webhook_id, body, data, began, until)
         except (OSError, aiohttp.ClientError, ValueError, AlertError) as error:
             said = _said(error, self._alert.timeout)
             return Outcome(_since(began), error=said)
 
-    async def _posted(self, webhook_id: str, body: str, data: bytes, began: float) -> Outcome:
+    async def _posted(
+        self, webhook_id: str, body: str, data: bytes, began: float, until: float
+    ) -> Outcome:
         url, extra = self._target.url, self._target.headers
         for hop in range(self._alert.redirects + 1):
             now = datetime.now(UTC)
@@ -134,10 +139,10 @@ class Sender:
                 if reply.status in _FOLLOWED and target and hop < self._alert.redirects:
                     before, url = url, urljoin(url, target)
                     extra = self._target.headers if _same_origin(before, url) else {}
-                    await _finish(reply)
+                    await _finish(reply, until)
                     continue
                 after = backoff.retry_after(reply.headers.get("retry-after"), now)
-                await _finish(reply)
+                await _finish(reply, until)
                 return Outcome(latency, reply.status, _refusal(reply.status, hop), after)
         raise AssertionError("the last hop returns")
 
@@ -158,15 +163,21 @@ def _same_origin(before: str, after: str) -> bool:
     return (old.scheme, old.netloc) == (new.scheme, new.netloc)
 
 
-async def _finish(reply: aiohttp.ClientResponse) -> None:
-    """Read a short rest of the reply; the status has been said, whatever comes of the rest."""
+async def _finish(reply: aiohttp.ClientResponse, until: float) -> None:
+    """Read a short rest of the reply, for a short while.
+
+    The status has been said, whatever comes of the rest: a receiver that took an alert and dawdles
+    over its reply is not to get it again.
+    """
     left = MOST_READ
+    now = asyncio.get_running_loop().time()
     try:
-        while left > 0:
-            part = await reply.content.read(left)
-            if not part:
-                return
-            left -= len(part)
+        async with asyncio.timeout_at(min(now + _REST, (now + until) / 2)):
+            while left > 0:
+                part = await reply.content.read(left)
+                if not part:
+                    return
+                left -= len(part)
     except (OSError, aiohttp.ClientError):
         pass
     reply.close()

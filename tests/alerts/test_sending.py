@@ -146,6 +146,15 @@ def test_an_endless_reply_is_cut_off(receiver: Receiver) -> None:
     assert sent(alert(receiver.url)).delivered
 
 
+@pytest.mark.parametrize(("status", "delivered"), [(200, True), (410, False), (503, False)])
+def test_a_status_counts_though_the_rest_of_the_reply_does_not_come(
+    receiver: Receiver, status: int, delivered: bool
+) -> None:
+    receiver.behaviour = always(Reply(status, how="dawdle"))
+    outcome = sent(alert(receiver.url, timeout=0.5))
+    assert (outcome.status, outcome.delivered) == (status, delivered)
+
+
 def test_a_body_that_is_too_long_is_not_sent(receiver: Receiver) -> None:
     outcome = sent(alert(receiver.url), "x" * (MOST_SENT + 1))
     assert outcome.hopeless
@@ -189,6 +198,7 @@ REFUSED = [
     *("100.64.0.1", "0.0.0.0", "255.255.255.255", "224.0.0.1", "192.0.2.1", "198.18.0.1"),
     *("::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "ff02::1", "::ffff:127.0.0.1"),
     *("::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:7f00:1::", "::127.0.0.1", "2001:db8::1"),
+    *("fec0::1", "::ffff:0:127.0.0.1", "64:ff9b:1::a00:1", "5f00::1", "3fff::1", "4000::1"),
 ]
 
 
@@ -198,7 +208,13 @@ def test_private_addresses_are_refused(address: str) -> None:
         addresses.check(address, False)
 
 
-@pytest.mark.parametrize("address", ["1.1.1.1", "8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8"])
+PUBLIC = [
+    *("1.1.1.1", "8.8.8.8", "2606:4700::1111"),
+    *("::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::"),
+]
+
+
+@pytest.mark.parametrize("address", PUBLIC)
 def test_public_addresses_are_allowed(address: str) -> None:
     addresses.check(address, False)
 
@@ -209,11 +225,38 @@ def test_some_addresses_are_never_allowed(address: str) -> None:
         addresses.check(address, True)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "127.1"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "[::7f00:1]"]
+)
 def test_no_way_to_write_it_leads_to_this_machine(receiver: Receiver, host: str) -> None:
     outcome = sent(alert(f"http://{host}:{receiver.port}/", allow_private=False))
-    assert not outcome.delivered
+    assert outcome.error is not None
+    assert "refused, for it is not public" in outcome.error
     assert receiver.requests == []
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "2130706433",
+        "0x7f.1",
+        "0x7f000001",
+        "0177.0.0.1",
+        "127.1",
+        "127.0.0.1.",
+        "0",
+        "１２７.0.0.1",
+    ],
+)
+def test_an_address_is_written_in_full(receiver: Receiver, host: str) -> None:
+    """Else one reader takes it for another address than the next one, allowed or not."""
+    with pytest.raises(AlertError, match="no address in full"):
+        sent(alert(f"http://{host}:{receiver.port}/"))
+    receiver.behaviour = to(f"http://{host}:{receiver.port}/")
+    outcome = sent(alert(receiver.url, redirects=1))
+    assert outcome.error is not None
+    assert "no address in full" in outcome.error
+    assert len(receiver.requests) == 1
 
 
 def test_the_address_is_checked_that_is_connected_to(

@@ -44,7 +44,7 @@ class Reply:
     status: int = 204
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
-    how: Literal["reply", "reset", "hang", "drip", "garbage", "endless", "cut"] = "reply"
+    how: Literal["reply", "reset", "hang", "drip", "dawdle", "garbage", "endless", "cut"] = "reply"
 
 
 Behaviour = Callable[[Request], Reply]
@@ -162,6 +162,10 @@ class Receiver:
                 writer.transport.abort()
                 return False
             case "hang":
+                await self._stop.wait()
+                return False
+            case "dawdle":  # all of the head, and then nothing
+                writer.write(f"HTTP/1.1 {reply.status} x\r\ncontent-length: 9\r\n\r\n".encode())
                 await self._stop.wait()
                 return False
             case "garbage":
