@@ -8,6 +8,9 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
+import psycopg
+
+from monitor.alerts import outbox
 from monitor.alerts.backoff import Backoff
 from monitor.alerts.deliverer import Deliverer
 from monitor.alerts.lanes import log
@@ -17,6 +20,7 @@ class Background:
     """Delivers until `stop`. What is not delivered by then stays in the outbox for the next one."""
 
     def __init__(self, url: str, backoff: Backoff | None = None) -> None:
+        self._url = url
         self._loop = asyncio.new_event_loop()
         self._deliverer = Deliverer(url, backoff=backoff)
         self._thread = threading.Thread(target=self._run, name="whilst-alerts", daemon=True)
@@ -30,6 +34,9 @@ class Background:
             else:
                 self._loop.call_soon_threadsafe(self._deliverer.stop)
         self._thread.join()
+        with suppress(psycopg.Error):  # the run says itself where it has lost the store
+            if left := outbox.waiting(self._url):
+                log.warning("alerts that wait in the store: %d; `whilst deliver` sends them", left)
 
     def __enter__(self) -> Self:
         return self

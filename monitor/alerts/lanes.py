@@ -124,8 +124,9 @@ class Lane:
             self._strikes = self._rests = 0
             self._rests_until = 0.0
         elif outcome.gone:
+            if not self.closed:  # others on their way are told the same
+                log.warning("alert %s: it replied 410 and is disabled", self.target.alert.name)
             self.shut()
-            log.warning("alert %s: it replied 410 and is disabled", self.target.alert.name)
         elif outcome.no_service or claimed.attempts == 0:
             self._strikes += 1
             now = asyncio.get_running_loop().time()

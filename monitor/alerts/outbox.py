@@ -189,23 +189,44 @@ def switch(url: str, name: str, status: str, reason: str | None) -> None:
         )
 
 
-def retry(url: str, name: str | None, ids: Sequence[int]) -> int:
-    """Make dead alerts waiting again, and waiting ones due now: of an endpoint, or by number."""
-    with _connected(url) as db:
+def retry(url: str, name: str | None, ids: Sequence[int]) -> tuple[int, list[str]]:
+    """Make dead alerts waiting again, and waiting ones due now: of an endpoint, or by number.
+
+    How many, and which of their endpoints are disabled: nothing is sent there before they are
+    enabled. A number that stands for nothing to be sent is refused, and then nothing is changed.
+    """
+    with _connected(url) as db, db.transaction():
         chosen = None if name is None else _named(db, name).id
-        return db.execute(
-            "update outbox set status = 'waiting', next_at = least(next_at, now()), "
-            "done_at = null, attempts = case when status = 'dead' then 0 else attempts end "
-            "where (endpoint = %(endpoint)s or id = any (%(ids)s)) "
-            "and status <> 'delivered'",
+        rows = db.execute(
+            "update outbox o set status = 'waiting', next_at = least(next_at, now()), "
+            "done_at = null, attempts = case when o.status = 'dead' then 0 else attempts end "
+            "from endpoints e where e.id = o.endpoint and o.status <> 'delivered' "
+            "and (o.endpoint = %(endpoint)s or o.id = any (%(ids)s)) "
+            "returning o.id, e.name, e.status",
             {"endpoint": chosen, "ids": list(ids)},
-        ).rowcount
+        ).fetchall()
+        if missing := set(ids) - {number for number, _, _ in rows}:
+            raise AlertError(
+                f"no alert {min(missing)} waits or was given up; see `whilst alerts list --dead`"
+            )
+    return len(rows), sorted({name for _, name, status in rows if status == "disabled"})
+
+
+def waiting(url: str) -> int:
+    """How many alerts wait for endpoints that are enabled."""
+    with _connected(url) as db:
+        row = db.execute(
+            "select count(*) from outbox o join endpoints e on e.id = o.endpoint "
+            "where o.status = 'waiting' and e.status = 'enabled'"
+        ).fetchone()
+    return 0 if row is None else int(row[0])
 
 
 _SUMMARY = """
 select e.name, e.url, e.status, e.status_reason, e.events, e.queries, e.format,
        o.waiting, o.delivered, o.dead, o.oldest_waiting, a.recorded_at as last_attempt_at,
-       a.status_code as last_status, a.latency_ms as last_latency_ms, a.error as last_error
+       a.status_code as last_status, round(a.latency_ms::numeric, 1)::float8 as last_latency_ms,
+       a.error as last_error
 from endpoints e
 cross join lateral (
     select count(*) filter (where status = 'waiting') as waiting,

@@ -127,13 +127,17 @@ def retry(
     store: StoreOption = None,
 ) -> None:
     """Try again what was given up or waits for its next attempt, under the same webhook-id."""
+    import shlex
+
     from monitor.alerts import outbox
 
     if name is None and not ids:
         raise typer.BadParameter("name an alert, or give --id NUMBER (see `list --dead`)")
     with _store(store) as url:
-        count = outbox.retry(url, name, ids or [])
+        count, disabled = outbox.retry(url, name, ids or [])
     typer.echo(f"{count} to be tried again; `whilst deliver` or a run sends them")
+    for one in disabled:
+        typer.echo(f"{one} is disabled: first `whilst alerts enable {shlex.quote(one)}`")
 
 
 @alerts.command("test")

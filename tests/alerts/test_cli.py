@@ -101,6 +101,9 @@ def test_disabled_and_enabled(
     running.apply(confirmed("b"), tau=2)
     assert whilst("deliver", "--once") == "delivered 0, failed attempts 0\n"
     assert receiver.requests == []
+    assert whilst("alerts", "retry", "pager").endswith(
+        "pager is disabled: first `whilst alerts enable pager`\n"
+    )
     whilst("alerts", "enable", "pager")
     assert whilst("deliver", "--once") == "delivered 1, failed attempts 0\n"
 
@@ -112,6 +115,7 @@ def test_mistakes(whilst, tmp_path: Path) -> None:
     assert said.startswith("error: whilst.toml, alert 'x': it needs a secret")
     assert said.count("\n") == 1
     whilst("alerts", "retry", code=2)
+    assert "no alert 7 waits or was given up" in whilst("alerts", "retry", "--id", "7", code=1)
 
 
 def test_a_missing_secret_is_said_and_nothing_goes_out_unsigned(

@@ -227,6 +227,16 @@ def test_retry_after_is_honoured(store: Store, running: Running, receiver: Recei
     assert second.at - first.at >= 1.0
 
 
+def test_410_is_logged_once(
+    store: Store, running: Running, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    register(store, alert(receiver.url))
+    receiver.behaviour = lambda _: Reply(410)
+    running.apply(*(confirmed(f"a{n}") for n in range(8)), tau=2)
+    Background(store.url("writer")).stop(drain=60)
+    assert len([said for said in caplog.messages if "replied 410" in said]) == 1
+
+
 def test_410_disables_the_endpoint(store: Store, running: Running, receiver: Receiver) -> None:
     register(store, alert(receiver.url, concurrency=1))
     receiver.behaviour = lambda _: Reply(410)
@@ -257,7 +267,7 @@ def test_given_up_is_kept_and_can_be_tried_again(
         attempts = rows(store, "select attempt, status_code from delivery_attempts order by 1")
         assert attempts == [(1, 400), (2, 400), (3, 400)]
         receiver.behaviour = lambda _: Reply()
-        assert outbox.retry(store.url("writer"), "hook", []) == 1
+        assert outbox.retry(store.url("writer"), "hook", []) == (1, [])
         until(lambda: statuses(store) == {"delivered": 1})
     assert len(set(receiver.ids())) == 1
 
@@ -390,6 +400,21 @@ def test_stopping_drains_what_is_due(store: Store, running: Running, receiver: R
     Background(store.url("writer"), QUICK).stop(drain=60)
     assert statuses(store) == {"delivered": 700}
     assert len(receiver.requests) == 700
+
+
+def test_what_is_left_is_said_at_the_end(
+    store: Store, running: Running, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    register(store, alert(receiver.url))
+    receiver.behaviour = lambda _: Reply(500)
+    running.apply(confirmed("a"), tau=2)
+    Background(store.url("writer")).stop(drain=60)
+    assert "alerts that wait in the store: 1; `whilst deliver` sends them" in caplog.messages
+    receiver.behaviour = lambda _: Reply()
+    outbox.retry(store.url("writer"), "hook", [])
+    caplog.clear()
+    Background(store.url("writer")).stop(drain=60)
+    assert not [said for said in caplog.messages if "wait in the store" in said]
 
 
 def test_no_secret_is_in_the_store(store: Store, receiver: Receiver) -> None:
