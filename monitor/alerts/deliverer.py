@@ -115,7 +115,9 @@ class Deliverer:
 
     async def _listen(self, presence: Presence) -> None:
         while True:
-            await presence.heard()
+            for number in await presence.heard():
+                if number in self._lanes:
+                    self._lanes[number].take_up()
             self._wake.set()
 
     async def _pump(self, session: Session, listener: asyncio.Task[None]) -> None:

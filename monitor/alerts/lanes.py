@@ -56,6 +56,10 @@ class Lane:
         self._queue.append(claimed)
         self._start()
 
+    def take_up(self) -> None:
+        """End a rest: somebody knows better than the last reply."""
+        self._rests_until = 0.0
+
     def shut(self) -> None:
         """Send nothing more; what is on its way stays so."""
         self.closed = True

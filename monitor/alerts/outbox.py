@@ -28,6 +28,9 @@ from storage.reading import Rows
 
 UNDECLARED = "it is no longer declared"
 
+_RETRIED: LiteralString = "whilst_alerts_retried"
+"""The channel on which running deliverers hear of `retry`: a rest is in their memory alone."""
+
 _LOCKS = 0x57484C41  # the family of our advisory locks
 
 
@@ -202,14 +205,16 @@ def retry(url: str, name: str | None, ids: Sequence[int]) -> tuple[int, list[str
             "done_at = null, attempts = case when o.status = 'dead' then 0 else attempts end "
             "from endpoints e where e.id = o.endpoint and o.status <> 'delivered' "
             "and (o.endpoint = %(endpoint)s or o.id = any (%(ids)s)) "
-            "returning o.id, e.name, e.status",
+            "returning o.id, e.id, e.name, e.status",
             {"endpoint": chosen, "ids": list(ids)},
         ).fetchall()
-        if missing := set(ids) - {number for number, _, _ in rows}:
+        if missing := set(ids) - {row[0] for row in rows}:
             raise AlertError(
                 f"no alert {min(missing)} waits or was given up; see `whilst alerts list --dead`"
             )
-    return len(rows), sorted({name for _, name, status in rows if status == "disabled"})
+        for number in {row[1] for row in rows}:
+            db.execute("select pg_notify(%s, %s)", (_RETRIED, str(number)))
+    return len(rows), sorted({name for *_, name, status in rows if status == "disabled"})
 
 
 def waiting(url: str) -> int:
@@ -414,7 +419,7 @@ class Session:
 
 
 class Presence:
-    """Says that a deliverer lives, and hears when the writer has written."""
+    """Says that a deliverer lives, and hears when the writer has written or somebody retries."""
 
     def __init__(self, db: psycopg.AsyncConnection[Any]) -> None:
         self._db = db
@@ -428,12 +433,15 @@ class Presence:
                 "select pg_try_advisory_lock(%s, %s)", (_LOCKS, self.number)
             )
             taken = await cursor.fetchone()
-        await self._db.execute(f"listen {channel}")
+        await self._db.execute(f"listen {channel}; listen {_RETRIED}")
 
-    async def heard(self) -> None:
-        """Returns when the writer wrote; raises where the session is lost."""
-        async for _ in self._db.notifies(stop_after=1):
-            pass
+    async def heard(self) -> list[int]:
+        """Returns when there may be something to send, with the endpoints that are to be retried.
+
+        Raises where the session is lost.
+        """
+        heard = [notice async for notice in self._db.notifies(stop_after=1)]
+        return [int(one.payload) for one in heard if one.channel == _RETRIED]
 
 
 def _claimed(row: Mapping[str, Any], deliverer: int) -> Claimed:

@@ -227,6 +227,19 @@ def test_retry_after_is_honoured(store: Store, running: Running, receiver: Recei
     assert second.at - first.at >= 1.0
 
 
+def test_a_retry_ends_the_rest_that_a_receiver_asked_for(
+    store: Store, running: Running, receiver: Receiver
+) -> None:
+    register(store, alert(receiver.url))
+    receiver.behaviour = lambda _: Reply(429, {"retry-after": "3600"})
+    with delivering(store):
+        running.apply(confirmed("a"), tau=2)
+        until(lambda: rows(store, "select 1 from delivery_attempts"))
+        receiver.behaviour = lambda _: Reply()
+        assert outbox.retry(store.url("writer"), "hook", []) == (1, [])
+        until(lambda: statuses(store) == {"delivered": 1}, seconds=20)
+
+
 def test_410_is_logged_once(
     store: Store, running: Running, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
