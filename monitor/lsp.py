@@ -16,8 +16,8 @@ from pygls.workspace import TextDocument
 
 from monitor.programs import Checked, check_text
 from resolution import printer, syntax
-from resolution.errors import Diagnostic, Lines, ProgramErrors
-from resolution.premises import TooManyPremiseSets, premise_sets
+from resolution.errors import Diagnostic, Lines, ProgramErrors, WhilstError
+from resolution.premises import premise_sets
 from resolution.program import Program, Query, compile_program
 from resolution.terms import Atom, Time, Var
 
@@ -132,7 +132,7 @@ def _stream(program: Program, name: str) -> str:
 def _derived(program: Program, query: Query) -> str:
     try:
         sets = premise_sets(program, query)
-    except TooManyPremiseSets as error:
+    except WhilstError as error:
         return str(error)
     many = "1 premise set" if len(sets) == 1 else f"{len(sets):,} premise sets"
     more = f"\n… and {len(sets) - SHOWN:,} more" if len(sets) > SHOWN else ""

@@ -9,14 +9,23 @@ A premise set ⟨θ, H, C⟩ says: where all atoms of H hold and the comparisons
 from __future__ import annotations
 
 import itertools
-import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from resolution.bounds import Bounds, decide, time_comparisons, undecided
-from resolution.errors import Lines, WhilstError
+from resolution.limits import (
+    LARGEST,
+    LIMIT,
+    STEPS_A_LEAF,
+    UNRESOLVED,
+    Multiplier,
+    TooLargePremiseSet,
+    TooManyPremiseSets,
+    growing_rules,
+    multiplying_rules,
+)
 from resolution.program import Program, Query, Rule
 from resolution.redundancy import condense, irredundant
 from resolution.substitution import (
@@ -34,52 +43,12 @@ __all__ = [
     "Derivation",
     "Multiplier",
     "PremiseSet",
+    "TooLargePremiseSet",
     "TooManyPremiseSets",
     "premise_sets",
     "time_comparisons",
     "undecided",
 ]
-
-LIMIT = 50_000
-"""Leaves of a resolution beyond which a program is refused rather than waited for."""
-_STEPS_A_LEAF = 20
-"""Steps on the way to a leaf that are waited for: they may multiply too, and lead nowhere."""
-
-
-@dataclass(frozen=True, slots=True)
-class Multiplier:
-    """A rule whose head holds in many ways, because the atoms of its body do."""
-
-    rule: Rule
-    line: int
-    ways: int
-    factors: tuple[tuple[str, int, int], ...]
-    """Each predicate of the body that holds in several ways: in how many, how often it stands."""
-
-    def __str__(self) -> str:
-        factors = " × ".join(
-            f"{name} in {ways:,} ways" + (f", {times} times" if times > 1 else "")
-            for name, ways, times in self.factors
-        )
-        return f"line {self.line}: {factors}: {self.rule.head.predicate} in {self.ways:,} ways"
-
-
-class TooManyPremiseSets(WhilstError):
-    """A query whose rules multiply beyond the limit; `multipliers` says which ones do."""
-
-    def __init__(self, query: str, limit: int, multipliers: list[Multiplier]) -> None:
-        self.query, self.limit, self.multipliers = query, limit, multipliers
-        super().__init__(query, limit, multipliers)
-
-    def __str__(self) -> str:
-        why = "its rules multiply" if self.multipliers else "it has that many rules"
-        told = [f"{self.query} has more than {self.limit:,} premise sets: {why}"]
-        told += [f"  {multiplier}" for multiplier in self.multipliers[:5]]
-        told.append(
-            "  hint: join fewer predicates that each have several rules or rigid facts in one "
-            "body, or query the parts on their own"
-        )
-        return "\n".join(told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +89,17 @@ class PremiseSet:
 
 
 def premise_sets(program: Program, query: Query, limit: int = LIMIT) -> tuple[PremiseSet, ...]:
-    """`P_Q`, in order, numbered from 1. Raises TooManyPremiseSets beyond `limit` leaves."""
-    goals = list(itertools.islice(_resolve(program, query, limit * _STEPS_A_LEAF), limit + 1))
+    """`P_Q`, in order, numbered from 1.
+
+    Raises TooManyPremiseSets beyond `limit` leaves, and TooLargePremiseSet where one has too many
+    atoms to go on with.
+    """
+    goals = list(itertools.islice(_resolve(program, query, limit * STEPS_A_LEAF), limit + 1))
     if len(goals) > limit or goals[-1:] == [None]:
-        raise TooManyPremiseSets(query.name, limit, _multipliers(program, query))
-    leaves = (_leaf(query, goal) for goal in goals if goal is not None)
+        raise TooManyPremiseSets(query.name, limit, multiplying_rules(program, query))
+    leaves = [_leaf(query, goal) for goal in goals if goal is not None]
+    if any(leaf is not None and len(leaf.atoms) > LARGEST for leaf in leaves):
+        raise TooLargePremiseSet(query.name, LARGEST, growing_rules(program, query))
     condensed = [condense(leaf) for leaf in leaves if leaf is not None]
     return tuple(
         replace(premises, number=number)
@@ -177,6 +152,8 @@ def _resolve(program: Program, query: Query, limit: int) -> Iterator[_Goal | Non
             if by is None:
                 continue
             body = tuple(enumerate(renamed.body, start=goal.nodes))
+            if len(body) > 1 and len(goal.atoms) + len(body) > UNRESOLVED:
+                raise TooLargePremiseSet(query.name, UNRESOLVED, growing_rules(program, query))
             steps = (*goal.steps, (node, atom, rule, tuple(n for n, _ in body)))
             comparisons = goal.comparisons + renamed.comparisons
             nodes = goal.nodes + len(body)
@@ -280,29 +257,3 @@ class _RigidIndex:
                 index[row[place]].append(row)
             self._by_value[key] = index
         return self._by_value[key]
-
-
-def _multipliers(program: Program, query: Query) -> list[Multiplier]:
-    """The rules behind a query that make their heads hold in several ways, the worst first."""
-    ways: dict[str, int] = dict.fromkeys(program.streams, 1)
-    ways |= {name: len(rows) for name, rows in program.rigid.items()}
-    found: list[Multiplier] = []
-    lines = Lines(program.source.text)
-    stack = [query.name]
-    while stack:
-        predicate = stack[-1]
-        rules = program.rules_for(predicate)
-        ahead = [a.predicate for rule in rules for a in rule.body if a.predicate not in ways]
-        if predicate in ways or ahead:
-            stack.extend(ahead) if ahead else stack.pop()
-            continue
-        ways[predicate] = 0
-        for rule in rules:
-            times = Counter(atom.predicate for atom in rule.body if ways[atom.predicate] > 1)
-            product = math.prod(ways[name] ** often for name, often in times.items())
-            ways[predicate] += product
-            if product > 1:
-                factors = tuple((name, ways[name], often) for name, often in times.items())
-                line, _ = lines.place(rule.span.start)
-                found.append(Multiplier(rule, line, product, factors))
-    return sorted(found, key=lambda multiplier: -multiplier.ways)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from operator import le
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -57,19 +58,22 @@ def _folded(premises: PremiseSet) -> PremiseSet | None:
     if max(counts.values(), default=0) < 2:
         return None
     fixed = _identity(premises.answer)
-    objects = object_comparisons(premises.comparisons)
+    bounds, objects = premises.bounds, object_comparisons(premises.comparisons)
+
+    def holds(comparison: Comparison) -> bool:
+        return implied([comparison], bounds, objects)
+
     for atom in premises.atoms:
         if variables(atom) <= fixed.keys():
             continue  # it can map to itself only
         others = tuple(a for a in premises.atoms if a != atom)
         if all(match(atom, other, fixed) is None for other in others):
             continue
-        for by in embeddings(premises.atoms, others, fixed):
-            comparisons = tuple(image(c, by) for c in premises.comparisons)
-            if implied(comparisons, premises.bounds, objects):
-                kept = {instance(a, by) for a in premises.atoms}
-                atoms = tuple(a for a in premises.atoms if a in kept)
-                return replace(premises, atoms=atoms, comparisons=undecided(comparisons))
+        for by in embeddings(premises.atoms, others, fixed, premises.comparisons, holds):
+            kept = {instance(a, by) for a in premises.atoms}
+            atoms = tuple(a for a in premises.atoms if a in kept)
+            comparisons = undecided(image(c, by) for c in premises.comparisons)
+            return replace(premises, atoms=atoms, comparisons=comparisons)
     return None
 
 
@@ -93,14 +97,27 @@ class _Member:
         self.objects = object_comparisons(comparisons)
         self.dropped = False
 
+    def implies(self, comparison: Comparison) -> bool:
+        return implied([comparison], self.bounds, self.objects)
 
-@dataclass(slots=True)
+
+@dataclass(eq=False)
 class _Shape:
     """Premise sets that are equal but for their names and comparisons."""
 
     answer: Atom
     atoms: tuple[Atom, ...]
     members: list[_Member]
+
+    @cached_property
+    def common(self) -> frozenset[Comparison]:
+        """The comparisons that all members have."""
+        first, *others = (frozenset(member.comparisons) for member in self.members)
+        return first.intersection(*others)
+
+    def may_imply(self, comparison: Comparison) -> bool:
+        """Whether some member implies a comparison."""
+        return any(member.implies(comparison) for member in self.members)
 
 
 def irredundant(sets: Sequence[PremiseSet]) -> list[PremiseSet]:
@@ -114,8 +131,9 @@ def irredundant(sets: Sequence[PremiseSet]) -> list[PremiseSet]:
         shape = shapes.setdefault(atoms, _Shape(atoms[0], atoms[1:], []))
         shape.members.append(_Member(number, comparisons, times))
     for general, special in _pairs(list(shapes.values())):
-        for rho in _maps(general, special):
-            _drop_subsumed(general, special, rho)
+        if general is not special or len(general.members) > 1:
+            for rho in _maps(general, special):
+                _drop_subsumed(general, special, rho)
     dropped = {m.number for shape in shapes.values() for m in shape.members if m.dropped}
     return [premises for number, premises in enumerate(sets) if number not in dropped]
 
@@ -131,7 +149,8 @@ def _numbered(premises: PremiseSet) -> Substitution:
 def _maps(general: _Shape, special: _Shape) -> Iterator[Substitution]:
     by = match(general.answer, special.answer, {})
     if by is not None:
-        yield from embeddings(general.atoms, special.atoms, by)
+        holds = cache(special.may_imply)
+        yield from embeddings(general.atoms, special.atoms, by, general.common, holds)
 
 
 Pairs: TypeAlias = tuple[tuple[Node, Node], ...]

@@ -6,9 +6,11 @@ for themselves. Both work on time terms by integer arithmetic: `T+2` and `S-1` u
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from resolution.errors import WhilstError
 from resolution.terms import Atom, Comparison, Term, Time, Var
 
 Substitution: TypeAlias = Mapping[Var, Term | Time]
@@ -134,10 +136,39 @@ def _moved(time: Time, by: Substitution) -> Time:
     return base.shifted(time.offset)
 
 
+SEARCHED = 300_000
+"""Tries to map atoms onto atoms beyond which a search is given up."""
+
+
+class Entangled(WhilstError):
+    """Atoms that map onto one another in too many ways to try them all."""
+
+    def __init__(self, patterns: tuple[Atom, ...]) -> None:
+        self.patterns = patterns
+        super().__init__(patterns)
+
+    def __str__(self) -> str:
+        predicate, often = Counter(atom.predicate for atom in self.patterns).most_common(1)[0]
+        return (
+            f"{often} atoms of {predicate} stand together, and can be mapped onto one another in "
+            "too many ways to see which are superfluous\n"
+            f"  hint: let fewer atoms of {predicate} share one body, or tell them apart by "
+            "constants or comparisons"
+        )
+
+
 def embeddings(
-    patterns: tuple[Atom, ...], targets: Collection[Atom], by: Substitution
+    patterns: tuple[Atom, ...],
+    targets: Collection[Atom],
+    by: Substitution,
+    comparisons: Iterable[Comparison] = (),
+    holds: Callable[[Comparison], bool] = bool,
 ) -> Iterator[dict[Var, Term | Time]]:
-    """Every extension of `by` that maps each of `patterns` to one of `targets`."""
+    """Every extension of `by` that maps each of `patterns` to one of `targets`.
+
+    Where comparisons are given, it maps each to one that holds. They are asked as soon as their
+    variables are known: of atoms in a row in time nearly all mappings end early.
+    """
     choices: list[tuple[Atom, list[Atom]]] = []
     for pattern in patterns:
         found = [target for target in targets if match(pattern, target, by) is not None]
@@ -145,20 +176,45 @@ def embeddings(
             return
         choices.append((pattern, found))
     choices.sort(key=lambda choice: len(choice[1]))
-    yield from _embed(choices, 0, dict(by))
-
-
-def _embed(
-    choices: list[tuple[Atom, list[Atom]]], at: int, by: dict[Var, Term | Time]
-) -> Iterator[dict[Var, Term | Time]]:
-    if at == len(choices):
-        yield by
+    due = _due(comparisons, [by.keys(), *(variables(pattern) for pattern, _ in choices)])
+    if not all(holds(image(c, by)) for c in due[0]):
         return
-    pattern, targets = choices[at]
-    for target in targets:
-        extended = match(pattern, target, by)
-        if extended is not None:
-            yield from _embed(choices, at + 1, extended)
+    if not choices:
+        yield dict(by)
+        return
+    tried = 0
+    reached: list[Substitution] = [by]
+    waiting = [iter(choices[0][1])]
+    while waiting:
+        at = len(waiting)
+        pattern, _ = choices[at - 1]
+        for target in waiting[-1]:
+            tried += 1
+            if tried > SEARCHED:
+                raise Entangled(patterns)
+            extended = match(pattern, target, reached[-1])
+            if extended is None or not all(holds(image(c, extended)) for c in due[at]):
+                continue
+            if at == len(choices):
+                yield extended
+                continue
+            reached.append(extended)
+            waiting.append(iter(choices[at][1]))
+            break
+        else:
+            waiting.pop()
+            reached.pop()
+
+
+def _due(
+    comparisons: Iterable[Comparison], steps: Sequence[Collection[Var]]
+) -> list[list[Comparison]]:
+    """For each step the comparisons whose variables are known from it on, and not before."""
+    first = {var: at for at, found in reversed(list(enumerate(steps))) for var in found}
+    due: list[list[Comparison]] = [[] for _ in steps]
+    for comparison in comparisons:
+        due[max((first.get(var, 0) for var in variables(comparison)), default=0)].append(comparison)
+    return due
 
 
 def variables(*parts: Atom | Comparison | Time | Term) -> set[Var]:

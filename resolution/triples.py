@@ -21,7 +21,6 @@ from resolution.substitution import (
     apply,
     apply_comparison,
     embeddings,
-    image,
     instance,
     match,
     variables,
@@ -138,13 +137,12 @@ def smaller(other: PremiseSet | Triple, than: Triple, *, or_equal: bool = False)
     by = match(other.answer, than.answer, {})
     if by is None:
         return False
-    for rho in embeddings(hypotheses, than.hypotheses, by):
-        covered = {instance(h, rho) for h in hypotheses}
-        if (or_equal or covered < targets) and implied(
-            (image(c, rho) for c in other.comparisons), than.bounds, than.objects
-        ):
-            return True
-    return False
+
+    def holds(comparison: Comparison) -> bool:
+        return implied([comparison], than.bounds, than.objects)
+
+    found = embeddings(hypotheses, than.hypotheses, by, other.comparisons, holds)
+    return any(or_equal or {instance(h, rho) for h in hypotheses} < targets for rho in found)
 
 
 def by_time(atoms: Iterable[Atom]) -> list[Atom]:

@@ -7,10 +7,11 @@ from hypothesis import HealthCheck, given, settings
 
 from resolution import premises as module
 from resolution.bounds import implied, object_comparisons
-from resolution.premises import PremiseSet, TooManyPremiseSets, premise_sets
-from resolution.program import load
+from resolution.limits import LARGEST, TooLargePremiseSet, TooManyPremiseSets
+from resolution.premises import PremiseSet, premise_sets
+from resolution.program import Program, load
 from resolution.redundancy import condense
-from resolution.substitution import embeddings, image, instance, match
+from resolution.substitution import Entangled, embeddings, image, instance, match
 from resolution.terms import Time
 from tests.random_programs import programs
 
@@ -128,6 +129,50 @@ def test_steps_that_multiply_and_lead_nowhere_are_refused_too() -> None:
     program = load(f"{STREAMS}{choices}{never}{text.replace('P(X', 'P(X1')}\nquery P(X, T).")
     with pytest.raises(TooManyPremiseSets):
         premise_sets(program, program.queries[0], limit=1_000)
+
+
+def test_atoms_that_multiply_are_refused_and_the_rules_named() -> None:
+    rules = "".join(f"P{n}(X, T) <- P{n + 1}(X, T), P{n + 1}(X, T+1).\n" for n in range(30))
+    program = load(f"{STREAMS}{rules}P30(X, T) <- A(X, T).\nquery P0(X, T).")
+    with pytest.raises(TooLargePremiseSet) as refused:
+        premise_sets(program, program.queries[0])
+    worst = refused.value.multipliers[0]
+    assert (worst.line, worst.ways, worst.factors) == (4, 2**30, (("P1", 2**29, 2),))
+    assert "line 4: P1 in 536,870,912 atoms, 2 times: P0 in" in str(refused.value)
+
+
+def test_a_body_that_is_too_long_is_refused() -> None:
+    def program(atoms: int) -> Program:
+        body = ", ".join(f"A(X, T+{n})" for n in range(atoms))
+        return load(f"{STREAMS}P(X, T) <- {body}.\nquery P(X, T).")
+
+    long = program(LARGEST)
+    (premises,) = premise_sets(long, long.queries[0])
+    assert len(premises.atoms) == LARGEST
+    longer = program(LARGEST + 1)
+    with pytest.raises(TooLargePremiseSet, match="line 4: A 501 times: P in 501 atoms"):
+        premise_sets(longer, longer.queries[0])
+
+
+@pytest.mark.parametrize("window", ["T12 <= T1+60", "T12 <= T1+60, T3 <= 7"])
+def test_many_events_in_a_row_are_condensed_without_trying_all_mappings(window: str) -> None:
+    """There are 11 ** 11 ways to map the atoms; the order in time leaves one."""
+    atoms = ", ".join(f"A(X, T{n})" for n in range(1, 13))
+    order = ", ".join(f"T{n} < T{n + 1}" for n in range(1, 12))
+    rules = f"P(X, T1) <- {atoms}, {order}, T12 <= T1+60.\n"
+    other = f"P(X, T1) <- {atoms}, {order}, {window}, T12 <= T1+90.\n"
+    program = load(f"{STREAMS}{rules}{other}query P(X, T).")
+    (premises,) = premise_sets(program, program.queries[0])
+    assert len(premises.atoms) == 12
+
+
+def test_atoms_that_map_in_too_many_ways_are_refused() -> None:
+    """Whether a graph has so many colours is such a question."""
+    one = [f"C(X{i}, X{j}, T)" for i in range(14) for j in range(i)]
+    other = [f"C(Y{i}, Y{j}, T)" for i in range(13) for j in range(13) if i != j]
+    program = load(f"{STREAMS}P(T) <- {', '.join(one + other)}.\nquery P(T).")
+    with pytest.raises(Entangled, match="atoms of C stand together"):
+        premise_sets(program, program.queries[0])
 
 
 # --- the definition, literally -------------------------------------------------------------------
