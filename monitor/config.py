@@ -69,9 +69,11 @@ def milliseconds(text: str, what: str) -> int:
 def point(text: str, unit: int, what: str) -> int:
     """A time point: a number, or an ISO 8601 instant. Raises ConfigError."""
     try:
-        return time_point(int(text) if re.fullmatch(r"\d+", text) else text, unit, what)
+        return time_point(int(text) if re.fullmatch(r"-?\d+", text) else text, unit, what)
     except RejectedEvent as error:
-        raise ConfigError(str(error)) from None
+        raise ConfigError(
+            f"{error}; write a time point such as 4, or an instant such as 2026-01-01T00:00:00Z"
+        ) from None
 
 
 def pairs(texts: list[str], what: str) -> dict[str, str]:

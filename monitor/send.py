@@ -77,7 +77,10 @@ class _Kafka:
                 **client_options(topic.options),
             )
         except (KafkaError, OSError) as error:
-            raise SourceError(f"{topic}: no broker answers at {topic.servers} ({error})") from None
+            raise SourceError(
+                f"{topic}: no broker answers at {topic.servers} ({error}): "
+                "start it, or check the address"
+            ) from None
         self._topic = topic
         self._failed: BaseException | None = None
 

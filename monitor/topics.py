@@ -28,10 +28,13 @@ def _settings(topic: Topic) -> dict[str, str]:
     try:
         admin = KafkaAdminClient(bootstrap_servers=topic.servers, **client_options(topic.options))
     except (KafkaError, OSError) as error:
-        raise SourceError(f"{topic}: no broker answers at {topic.servers} ({error})") from None
+        raise SourceError(
+            f"{topic}: no broker answers at {topic.servers} ({error}): "
+            "start it, or check the address"
+        ) from None
     try:
         if topic.name not in admin.list_topics():
-            raise SourceError(f"{topic}: there is no such topic")
+            raise SourceError(f"{topic}: there is no such topic: make it, or check the name")
         resource = ConfigResource(ConfigResourceType.TOPIC, topic.name)
         found = admin.describe_configs([resource], config_filter="all")
     except KafkaError as error:

@@ -61,7 +61,7 @@ def _registered(url: str, config: Path | None) -> None:
     from monitor.alerts import AlertError, from_file, outbox
 
     if config is not None and not config.exists():
-        raise AlertError(f"there is no {config}")
+        raise AlertError(f"there is no {config}: name a file that is there, or leave --config out")
     path = config or _DEFAULT
     if path.exists():
         outbox.register(url, from_file(path), str(path.absolute()))
@@ -75,6 +75,8 @@ def deliver(
     """Deliver the alerts that wait in the store, beside runs or without any.
 
     `whilst run` does the same while it runs. Several may deliver from one store at once.
+
+    Example: `whilst deliver --once`
     """
     import asyncio
     import logging
@@ -107,7 +109,10 @@ def list_(
     config: ConfigOption = None,
     store: StoreOption = None,
 ) -> None:
-    """List where alerts go, how many wait, went and were given up, and the last attempt."""
+    """List where alerts go, how many wait, went and were given up, and the last attempt.
+
+    Examples: `whilst alerts list`, `whilst alerts list --dead`
+    """
     import sys
 
     from monitor.alerts import outbox
@@ -120,13 +125,16 @@ def list_(
 
 @alerts.command()
 def retry(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="All of this alert.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="All of this alert.")] = None,
     ids: Annotated[
         list[int] | None, typer.Option("--id", help="One, by its number in `list --dead`.")
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Try again what was given up or waits for its next attempt, under the same webhook-id."""
+    """Try again what was given up or waits for its next attempt, under the same webhook-id.
+
+    Example: `whilst alerts retry pager`
+    """
     import shlex
 
     from monitor.alerts import outbox
@@ -142,7 +150,10 @@ def retry(
 
 @alerts.command("test")
 def try_out(name: NameArgument, config: ConfigOption = None, store: StoreOption = None) -> None:
-    """Send one alert of type `test` now, as real ones are sent, and say what came of it."""
+    """Send one alert of type `test` now, as real ones are sent, and say what came of it.
+
+    Example: `whilst alerts test pager`
+    """
     import asyncio
     import uuid
     from datetime import UTC, datetime
@@ -166,7 +177,10 @@ def try_out(name: NameArgument, config: ConfigOption = None, store: StoreOption 
 
 @alerts.command()
 def disable(name: NameArgument, store: StoreOption = None) -> None:
-    """Send nothing more there, and write no more alerts for it; what waits is kept."""
+    """Send nothing more there, and write no more alerts for it; what waits is kept.
+
+    Example: `whilst alerts disable pager`
+    """
     from monitor.alerts import outbox
 
     with _store(store) as url:
@@ -176,7 +190,10 @@ def disable(name: NameArgument, store: StoreOption = None) -> None:
 
 @alerts.command()
 def enable(name: NameArgument, store: StoreOption = None) -> None:
-    """Take an endpoint up again, and with it what waits for it."""
+    """Take an endpoint up again, and with it what waits for it.
+
+    Example: `whilst alerts enable pager`
+    """
     from monitor.alerts import outbox
 
     with _store(store) as url:

@@ -28,7 +28,10 @@ def explain(
         typer.Option("--format", help="Words, a JSON object, or the rules behind each set."),
     ] = Form.text,
 ) -> None:
-    """Show how queries are answered: premise sets, keys, windows, delays, what decides and when."""
+    """Show how queries are answered: premise sets, keys, windows, delays, what decides and when.
+
+    Example: `whilst explain turbines.rules`
+    """
     from resolution.explain import as_text, as_tree, rules
     from resolution.explain import explain as explained_queries
 

@@ -36,7 +36,10 @@ def check(
         Form, typer.Option("--format", help="text, or a JSON object a line for each mistake.")
     ] = Form.text,
 ) -> None:
-    """Report all mistakes of programs: 0 if there is none, 1 if there are, 2 if unreadable."""
+    """Report all mistakes of programs: 0 if there is none, 1 if there are, 2 if unreadable.
+
+    Example: `whilst check turbines.rules`
+    """
     from monitor.programs import UnreadableFile, check_program
 
     errors = warnings = 0
@@ -115,7 +118,10 @@ def fmt(
         bool, typer.Option("--diff", help="Write nothing; show what would change.")
     ] = False,
 ) -> None:
-    """Bring programs into the one layout, with their comments."""
+    """Bring programs into the one layout, with their comments.
+
+    Examples: `whilst fmt turbines.rules`, `whilst fmt --check *.rules`
+    """
     from monitor.programs import UnreadableFile, read_text
     from resolution.errors import ProgramErrors
     from resolution.printer import format

@@ -190,7 +190,7 @@ def run(
         allowed = "1h" if skew is None and not once else skew
         options = Options(
             once=once,
-            until=None if until is None else point(until, program.unit, "until"),
+            until=None if until is None else point(until, program.unit, "--until"),
             trigger=f"{milliseconds(trigger, '--trigger')} milliseconds",
             arrival_field=arrival_field,
             skew=None if allowed is None else milliseconds(allowed, "--skew"),
@@ -198,6 +198,17 @@ def run(
             most_files=max_files,
             most_offsets=max_offsets,
         )
+        try:
+            declared = alerts.gather(
+                config or (FILE if FILE.exists() else None),
+                program=program_file.stem,
+                queries=[query.name for query in program.queries],
+                url=webhook,
+                secret=webhook_secret,
+                allow_private=webhook_allow_private,
+            )
+        except alerts.AlertError as error:
+            raise ConfigError(str(error)) from None
         kafka_options = pairs(kafka or [], "--kafka")
         settings = Settings(
             [parse_source(text, kafka_options) for text in source],
@@ -209,14 +220,7 @@ def run(
             _address(metrics),
             log_format is LogFormat.json,
             pairs(spark or [], "--spark"),
-            alerts.gather(
-                config or (FILE if FILE.exists() else None),
-                program=program_file.stem,
-                queries=[query.name for query in program.queries],
-                url=webhook,
-                secret=webhook_secret,
-                allow_private=webhook_allow_private,
-            ),
+            declared,
         )
         try:
             with beside(dashboard, store):

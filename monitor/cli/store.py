@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 db = typer.Typer(
-    help="Look after the store: start, stop, status, upgrade, prune, diagram.",
+    help="Look after the store: start, stop, status, url, upgrade, prune and more.",
     no_args_is_help=True,
 )
 
@@ -91,6 +91,8 @@ def sql(
 
     Views: `pending_answers`, `confirmed_answers`, `refuted_answers`, `late_facts`,
     `rejected_events`, `answer_history`, and one for each query, named after it.
+
+    Example: `whilst sql "select answer, hypotheses, deadline from pending_answers"`
     """
     text = _statement(statement, file)
     seconds = _seconds(timeout)
@@ -132,7 +134,10 @@ def _seconds(text: str) -> float:
 
 @db.command()
 def start() -> None:
-    """Start the embedded store and keep it up until `whilst db stop`."""
+    """Start the embedded store and keep it up until `whilst db stop`.
+
+    Example: `whilst db start`
+    """
     with _said():
         from storage import embedded
         from storage.store import home_folder, open_store
@@ -147,7 +152,10 @@ def start() -> None:
 def stop(
     force: Annotated[bool, typer.Option("--force", help="End it even if it is in use.")] = False,
 ) -> None:
-    """End the embedded store that `whilst db start` keeps."""
+    """End the embedded store that `whilst db start` keeps.
+
+    Example: `whilst db stop`
+    """
     with _said():
         from storage import embedded
         from storage.store import home_folder
@@ -169,7 +177,10 @@ def url(
     role: Annotated[str, typer.Option(help="owner, writer or reader.")] = "reader",
     store: StoreOption = None,
 ) -> None:
-    """Print the URL of the store for other programs (with the password of that role)."""
+    """Print the URL of the store for other programs (with the password of that role).
+
+    Example: `psql "$(whilst db url)"`
+    """
     if role not in ("owner", "writer", "reader"):
         raise typer.BadParameter("the roles are owner, writer and reader")
     with _said():
@@ -181,7 +192,10 @@ def url(
 
 @db.command()
 def upgrade(store: StoreOption = None) -> None:
-    """Bring the tables of a store to the version of this whilst."""
+    """Bring the tables of a store to the version of this whilst.
+
+    Example: `whilst db upgrade`
+    """
     with _said():
         from storage import schema, version
         from storage.store import open_store
@@ -196,7 +210,10 @@ def downgrade(
     version: Annotated[str, typer.Argument(help="Version to go down to; `base` removes all.")],
     store: StoreOption = None,
 ) -> None:
-    """Bring the tables of a store down to an older version."""
+    """Bring the tables of a store down to an older version.
+
+    Example: `whilst db downgrade 0001`
+    """
     with _said():
         from storage import schema
         from storage.store import open_store
@@ -208,7 +225,10 @@ def downgrade(
 
 @db.command()
 def status(store: StoreOption = None) -> None:
-    """Say where the store is, whether it is up, what it holds and for how long."""
+    """Say where the store is, whether it is up, what it holds and for how long.
+
+    Example: `whilst db status`
+    """
     with _said():
         from storage import embedded, retention, version
         from storage.store import home_folder, open_store
@@ -240,7 +260,8 @@ def prune(
 
     Kinds: late_facts, rejected_events, batches, delivery_attempts, history, answers, alerts, runs.
     With --dry-run nothing changes, settings neither.
-    Example: whilst db prune --keep history=90 --keep late_facts=30 --dry-run
+
+    Example: `whilst db prune --keep history=90 --keep late_facts=30 --dry-run`
     """
     settings = dict(_setting(text) for text in keep or ())
     with _said():
@@ -272,7 +293,10 @@ def _setting(text: str) -> tuple[str, int | None]:
 
 @db.command()
 def diagram() -> None:
-    """Draw the tables of the store as a Mermaid diagram."""
+    """Draw the tables of the store as a Mermaid diagram.
+
+    Example: `whilst db diagram > store.mmd`
+    """
     from storage.diagram import mermaid
 
     typer.echo(mermaid(), nl=False)

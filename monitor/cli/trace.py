@@ -57,13 +57,15 @@ def trace(
     """Show the answers at every time point at which they changed, or at one.
 
     Bad and late facts are named on standard error; they take no part in any answer.
+
+    Example: `whilst trace turbines.rules facts.jsonl --at 4`
     """
     import resolution
 
     if at is not None and until is not None:
         raise typer.BadParameter("give one of --at and --until")
     program = program_of(program_file)
-    end = _time_point(at if at is not None else until, program)
+    end = _time_point(until, "--until", program) if at is None else _time_point(at, "--at", program)
     with failing():
         arrived = _arrivals(facts, program, strict).first
         if at is None:
@@ -77,14 +79,14 @@ def trace(
             print_moment(tau, lines.of(triples))
 
 
-def _time_point(text: str | None, program: Program) -> int | None:
-    from resolution.facts import RejectedEvent, time_point
+def _time_point(text: str | None, option: str, program: Program) -> int | None:
+    from monitor.config import ConfigError, point
 
     if text is None:
         return None
     try:
-        return time_point(int(text) if text.lstrip("-").isdigit() else text, program.unit, "τ")
-    except RejectedEvent as error:
+        return point(text, program.unit, option)
+    except ConfigError as error:
         raise typer.BadParameter(str(error)) from None
 
 
