@@ -9,8 +9,12 @@ SEED ?= 1
 TASK ?= all
 SECONDS_EACH ?= 60
 
+# Keep bytecode whatever the shell says: a suite of many processes compiles every package anew without.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
-.PHONY: help setup test check fmt demo docs pins clean chaos cluster cluster-up cluster-down soak fuzz bench
+.PHONY: help setup test check fmt demo docs pins clean chaos cluster cluster-up cluster-down soak fuzz bench \
+  check-types check-tests
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -27,9 +31,15 @@ test: setup ## The whole suite, on real Spark, Kafka, Postgres and Chromium (ARG
 check: setup ## The quick one: format, lint, types, tests without services, docs
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
+	@$(MAKE) --no-print-directory -j 2 check-types check-tests
+
+# Beside each other: some tests wait for most of their time.
+check-types:
 	$(PY) -m mypy
+	$(PY) -m mkdocs build --strict --quiet
+
+check-tests:
 	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "not service" $(ARGS)
-	@test ! -f mkdocs.yml || $(MAKE) --no-print-directory docs
 
 fmt: setup ## Format the code and mend what the linter can
 	$(PY) -m ruff check --fix .
