@@ -23,7 +23,7 @@ def _leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...
         yield from _leaves(sub, (*path, name))
 
 
-@pytest.mark.parametrize("path", _leaves(typer.main.get_command(app)), ids=" ".join)
+@pytest.mark.parametrize("path", list(_leaves(typer.main.get_command(app))), ids=" ".join)
 def test_help_shows_an_example(path: tuple[str, ...]) -> None:
     told = CliRunner().invoke(app, [*path, "--help"]).stdout
     assert "Example" in told
