@@ -18,7 +18,7 @@ from resolution.terms import Comparison, Operator, Term, Time, Value, Var
 Node: TypeAlias = Var | None
 """A time variable, or None for the origin, time point 0."""
 
-_MIRROR: dict[Operator, Operator] = {
+MIRROR: dict[Operator, Operator] = {
     "=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=",
 }  # fmt: skip
 
@@ -64,7 +64,7 @@ def oriented(comparison: Comparison) -> Comparison:
         return (not isinstance(term, Var), _by_name(term) if isinstance(term, Var) else ())
 
     if rank(comparison.right) < rank(comparison.left):
-        return Comparison(comparison.right, _MIRROR[comparison.operator], comparison.left)
+        return Comparison(comparison.right, MIRROR[comparison.operator], comparison.left)
     return comparison
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ from resolution.bounds import (
     undecided,
 )
 from resolution.delays import Delays
+from resolution.naming import orders, origins
 from resolution.premises import PremiseSet
 from resolution.substitution import (
     Substitution,
@@ -198,17 +198,11 @@ def _bindings(query: Atom, answer: Atom) -> Iterator[tuple[str, Value | None]]:
 def _canonical(
     answer: Atom, hypotheses: tuple[Atom, ...], conditions: tuple[Comparison, ...]
 ) -> str:
-    """The least text over all namings of the variables that `alike` leaves open."""
+    """The least text over the orders of the variables that `alike` leaves open."""
     groups = alike(answer, hypotheses)
-    orders = itertools.product(*(itertools.permutations(group) for group in groups))
     return min(
-        _text(
-            answer,
-            hypotheses,
-            conditions,
-            canonical_names(answer, hypotheses, itertools.chain.from_iterable(order)),
-        )
-        for order in orders
+        _text(answer, hypotheses, conditions, canonical_names(answer, hypotheses, order))
+        for order in orders(groups, answer, hypotheses, conditions)
     )
 
 
@@ -220,7 +214,7 @@ def alike(
     Variables that stand in one group cannot be told apart without looking at constants.
     """
     atoms = (answer, *hypotheses)
-    origin = _origins(atoms)
+    origin = origins(atoms)
     kinds: dict[tuple[str, ...], list[Var]] = {}
     for var in sorted(v for v in variables(*atoms) if v not in bound):
         places = [_outline(atom, var, bound, origin) for atom in atoms if var in variables(atom)]
@@ -233,21 +227,12 @@ def canonical_names(
     answer: Atom, hypotheses: tuple[Atom, ...], order: Iterable[Var]
 ) -> dict[Var, Term | Time]:
     """Variables renamed ?0, ?1, …, the offsets of a time counted from its least one."""
-    origin = _origins((answer, *hypotheses))
+    origin = origins((answer, *hypotheses))
     names: dict[Var, Term | Time] = {}
     for number, var in enumerate(order):
         new = Var(f"?{number}")  # no variable of a program has such a name
         names[var] = Time(new, -origin[var]) if var in origin else new
     return names
-
-
-def _origins(atoms: tuple[Atom, ...]) -> dict[Var, int]:
-    origin: dict[Var, int] = {}
-    for atom in atoms:
-        if atom.time is not None and atom.time.base is not None:
-            least = origin.get(atom.time.base, atom.time.offset)
-            origin[atom.time.base] = min(least, atom.time.offset)
-    return origin
 
 
 def _outline(atom: Atom, var: Var, bound: Container[Var], origin: dict[Var, int]) -> str:
