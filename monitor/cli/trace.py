@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -170,13 +169,18 @@ def _print_json(tau: int, lines: list[_Line]) -> None:
 
 
 class _Tables:
-    """A table for each τ, as wide as the terminal; in a pipe as wide as its text, no colour."""
+    """A table for each τ, in a terminal as wide as that; in a pipe as wide as its text, no colour.
+
+    Lines of a terminal are short: an atom has one of its own, and what all answers lack has no
+    column. In a pipe an answer is a line, and every table has the same columns.
+    """
 
     def __init__(self) -> None:
         from rich.console import Console
 
         terminal = Console(highlight=False)
-        self._console = terminal if terminal.is_terminal else Console(width=_UNLIMITED)
+        self._short = terminal.is_terminal
+        self._console = terminal if self._short else Console(width=_UNLIMITED)
 
     def print(self, tau: int, lines: list[_Line]) -> None:
         from rich import box
@@ -185,27 +189,32 @@ class _Tables:
         if not lines:
             self._console.print(f"τ = {tau}: no answers\n", highlight=False)
             return
-        table = Table(title=f"τ = {tau}", title_justify="left", box=box.SIMPLE_HEAD)
-        for name in ("status", "answer", "evidence", "hypotheses", "conditions"):
-            table.add_column(name, overflow="fold")
-        table.add_column("deadline", justify="right")
+        title = f"τ = {tau}"
+        table = Table(
+            title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=not self._short
+        )
+        shown = [
+            name
+            for name in _COLUMNS
+            if not self._short or any(line.shown[name] not in (None, []) for line in lines)
+        ]
+        for name in shown:
+            table.add_column(
+                name, overflow="fold", justify="right" if name == "deadline" else "left"
+            )
         for line in lines:
-            table.add_row(*_cells(line.shown))
+            table.add_row(*(self._cell(name, line.shown[name]) for name in shown))
         self._console.print(table)
+
+    def _cell(self, column: str, value: object) -> Text:
+        from rich.text import Text
+
+        if isinstance(value, list):
+            return Text(("\n" if self._short else ", ").join(value))
+        text = "" if value is None else str(value)
+        return Text(text, style=_STYLES.get(text if column == "status" else column, ""))
 
 
 _UNLIMITED = 10_000
-_COLOURS = {"confirmed": "green", "pending": "yellow"}
-
-
-def _cells(shown: dict[str, object]) -> Iterator[Text]:
-    from rich.text import Text
-
-    status = str(shown["status"])
-    yield Text(status, style=_COLOURS[status])
-    yield Text(str(shown["answer"]), style="bold")
-    for name in ("evidence", "hypotheses", "conditions"):
-        texts = shown[name]
-        assert isinstance(texts, list)
-        yield Text(", ".join(texts))
-    yield Text("" if shown["deadline"] is None else str(shown["deadline"]))
+_COLUMNS = ("status", "answer", "evidence", "hypotheses", "conditions", "deadline")
+_STYLES = {"confirmed": "green", "pending": "yellow", "answer": "bold"}

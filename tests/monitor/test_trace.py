@@ -129,6 +129,17 @@ def test_colour_on_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "\x1b[" in trace(folder, write(folder, temp("a", 0))).stdout
 
 
+def test_an_atom_a_line_on_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eighty columns hold an atom in each column of the table, and not two."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    facts = write(folder, temp("a", 0), temp("a", 1))
+    lines = trace(folder, facts, "--at", "1").stdout.splitlines()
+    at = next(n for n, line in enumerate(lines) if "Temp(a, high, 0)" in line)
+    assert "Temp(a, high, 1)" not in lines[at]
+    assert "Temp(a, high, 1)" in lines[at + 1]
+
+
 def test_what_is_empty_is_said(folder: Path) -> None:
     assert "τ = 2: no answers" in trace(folder, write(folder, temp("a", 0))).stdout
     assert trace(folder, write(folder)).stdout == ""
