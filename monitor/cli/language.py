@@ -145,6 +145,8 @@ def fmt(
         except UnreadableFile as error:
             typer.echo(f"error: {error}", err=True)
             failed = 2
+        except BrokenPipeError:  # `whilst fmt --diff … | head`: nothing is wrong with the file
+            raise
         except OSError as error:
             typer.echo(f"error: {path}: cannot be written: {error.strerror}", err=True)
             failed = max(failed, 1)

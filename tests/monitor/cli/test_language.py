@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,20 @@ def test_fmt_without_writing(files: Path, option: str, code: int) -> None:
     if option == "--diff":
         assert "-query S(X,T).\n" in result.stdout
         assert "+query S(X, T).\n" in result.stdout
+
+
+def test_fmt_with_a_reader_that_leaves(files: Path) -> None:
+    """As `whilst fmt --diff … | head -1`: what is wrong is not the file."""
+    lines = "".join(f"% {n}\n  p{n}(X,T) <- S(X,T).\n" for n in range(5_000))
+    (files / "long.rules").write_text(GOOD + lines, encoding="utf-8")
+    command = [sys.executable, "-c", "from monitor.cli import main; main()"]
+    command += ["fmt", "--diff", "long.rules"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.readline()
+        running.stdout.close()
+        assert running.stderr.read() == b""
 
 
 def test_fmt_leaves_what_it_cannot_read(files: Path) -> None:
