@@ -152,8 +152,10 @@ def time_point(value: object, unit: int, name: str = "time") -> int:
         )
     else:
         point = int(value)
-    if not 0 <= point <= _LAST_POINT:
+    if point < 0:
         raise RejectedEvent(f'"{name}" {point} is not a time point: they count from 0')
+    if point > _LAST_POINT:
+        raise RejectedEvent(f'"{name}" is beyond the last time point, {_LAST_POINT}')
     return point
 
 

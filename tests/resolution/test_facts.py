@@ -126,6 +126,11 @@ def test_types() -> None:
         ({"fact": "Temp", "args": [[1], "b"], "time": 0}, "device is a list"),
         ({"fact": "Temp", "args": [{}, "b"], "time": 0}, "device is an object"),
         ({"fact": "Temp", "args": ["a", "b"]}, '"time" is missing'),
+        ({"fact": "Temp", "args": ["a", "b"], "time": -1}, "they count from 0"),
+        (
+            {"fact": "Temp", "args": ["a", "b"], "time": 1e30},
+            '"time" is beyond the last time point',
+        ),
         ({"fact": "Temp", "args": ["a", "b"], "time": 5, "arrival": 4}, "before its own time"),
         ({"fact": "Temp", "args": ["\ud800", "b"], "time": 5}, "no text can keep"),
         ({"fact": "Temp", "args": ["a\0", "b"], "time": 5}, "no text can keep"),
