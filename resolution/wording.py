@@ -52,6 +52,8 @@ def unexpected(token: Token, seen: Sequence[Token], accepted: AbstractSet[str]) 
     start, end = token.start, token.end
     if token.type == "UNCLOSED":
         end = start + 1
+    elif message == _NO_NEGATION and token.type in ("UPPER", "LOWER"):
+        start, end = seen[-1].start, seen[-1].end  # under `not`, which is what has to go
     return Diagnostic(Span(start, end), message, hint)
 
 
@@ -82,7 +84,7 @@ def _reason(
             known = _OPERATORS.get(text) or _OPERATORS[text[0]]
             return f"{quote(text)} is not part of the language", known
         case "STRANGE":
-            return _strange(text)
+            return _strange(text, accepted)
     if previous is not None:
         told = _after(token, previous, accepted)
         if told is not None:
@@ -133,11 +135,16 @@ def _malformed(text: str, accepted: AbstractSet[str]) -> tuple[str, str | None]:
     return message, 'a name that begins with a digit stands in quotes: `"4x"`'
 
 
-def _strange(text: str) -> tuple[str, str | None]:
+def _strange(text: str, accepted: AbstractSet[str]) -> tuple[str, str | None]:
     if text == "\0":
         return "a NUL character cannot stand in a program", "is this a text file, in UTF-8?"
     if text.isalpha():
-        return f"{quote(text)} cannot stand in a bare name", 'write the name in quotes: `"…"`'
+        constant = {"STRING", "_COMMA", "RPAR"} & accepted
+        letters = "predicates, fields and variables have the letters a to z, digits and `_`"
+        hint = f'{letters}; a constant may stand in quotes: `"…"`' if constant else letters
+        return f"{quote(text)} cannot stand in a bare name", hint
+    if text == "/":
+        return f"{quote(text)} is not part of the language", "a comment begins with `%` or `#`"
     if text in "[]{}":
         return f"{quote(text)} is not part of the language", "terms stand between `(` and `)`"
     return f"{quote(text)} (U+{ord(text):04X}) is not part of the language", None

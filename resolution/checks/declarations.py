@@ -27,6 +27,7 @@ _OTHER_NAMES = {
     **dict.fromkeys(("integer", "long", "bigint", "number"), "int"),
     **dict.fromkeys(("double", "real", "decimal", "numeric"), "float"),
 }
+_SHOWN = 12  # fields that a hint lists
 _FACT_KEYS = ("fact", "args", "time", "arrival")  # what a fact in JSON says besides its fields
 
 
@@ -135,7 +136,8 @@ def _delays(scope: Scope) -> Iterator[Diagnostic]:
                 yield _no_stream(scope, delay)
             continue
         if len(pattern.terms) != len(stream.fields):
-            fields = ", ".join(field.name for field in stream.fields)
+            names = [field.name for field in stream.fields]
+            fields = ", ".join(names[:_SHOWN] + ["…"] * (len(names) > _SHOWN))
             message = (
                 f"the delay pattern has {count(len(pattern.terms), 'term')}, "
                 f"{quote(stream.name)} has {count(len(stream.fields), 'field')}"

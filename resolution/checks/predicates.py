@@ -8,6 +8,8 @@ from resolution.checks.scope import Scope, body_atoms, count
 from resolution.errors import Diagnostic, quote
 from resolution.syntax import Atom, Rule, Stream
 
+_SHOWN = 12  # names that a hint lists
+
 
 def run(scope: Scope) -> Iterator[Diagnostic]:
     for rule in scope.rules:
@@ -73,11 +75,17 @@ def _arity(scope: Scope, atom: Atom) -> Iterator[Diagnostic]:
         yield Diagnostic(atom.span, message)
         return
     declaration = scope.declared.get(name)
-    if declaration is None:
-        hint = "the first rule for it says how many"
-    else:
+    hint: str | None = "the first rule for it says how many"
+    if declaration is not None:
         names = [field.name for field in declaration.fields]
         if isinstance(declaration, Stream):
             names.append("the time")
-        hint = ", ".join([*names[:-2], " and ".join(names[-2:])])
-    yield Diagnostic(atom.span, message, hint or None)
+        hint = f"{'it is' if len(names) == 1 else 'they are'} {_listed(names)}" if names else None
+    yield Diagnostic(atom.span, message, hint)
+
+
+def _listed(names: list[str]) -> str:
+    """Names in a sentence, the middle of many left out."""
+    if len(names) > _SHOWN:
+        names = [*names[: _SHOWN - 2], "…", names[-1]]
+    return ", ".join([*names[:-2], " and ".join(names[-2:])])

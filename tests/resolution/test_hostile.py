@@ -114,6 +114,12 @@ def test_one_endless_rule() -> None:
     assert parse(format(tree.source.text)) == tree
 
 
+def test_a_stream_of_ten_thousand_fields() -> None:
+    names = ", ".join(f"f{i}" for i in range(10_000))
+    _, found, _ = told(f"stream S({names}) delay 0. delay S(a) = 1. query S(X, T).")
+    assert len(found) == 2
+
+
 def test_many_rules() -> None:
     rules = "".join(
         f"p{i}(X, T+1) <- p{i + 1}(X, T), S(X, T), X != {i}, Near(X, _).\nNear(a, {i}).\n"
