@@ -49,6 +49,7 @@ class Kernel:
         sets = [premise_sets(program, query) for query in program.queries]
         self.plans = [plan(some) for some in sets]
         self._keys = [key_of(some) for some in sets]
+        self._atoms = [[atom for premises in some for atom in premises.atoms] for some in sets]
 
     def triples(self, query: int, facts: pa.Table) -> pa.Table:
         """The life of every triple of a query that is at home in its group (see TRIPLES).
@@ -56,7 +57,7 @@ class Kernel:
         A triple is at home where its key and its earliest possible answer time are, so that no two
         groups report the same one.
         """
-        columns = Columns.of(facts, self._keys[query])
+        columns = Columns.of(facts, self._keys[query], self._atoms[query])
         renderer = Renderer(columns)
         tables = [
             table
@@ -67,7 +68,7 @@ class Kernel:
 
     def lives(self, query: int, facts: pa.Table) -> int:
         """The same lives as numbers, without their text: returns the bytes that they take."""
-        columns = Columns.of(facts, self._keys[query])
+        columns = Columns.of(facts, self._keys[query], self._atoms[query])
         return sum(_size(part, columns, self._delays) for part in self.plans[query])
 
     def changes(self, query: int, facts: pa.Table) -> pa.Table:

@@ -31,6 +31,9 @@ Nothing else matters any more: an atom that only closed premise sets have is lef
 """
 
 
+Tables: TypeAlias = tuple[npt.NDArray[np.int32], Ints, Ints, Bools]
+
+
 @dataclass(slots=True)
 class Automaton:
     """States of cells with `size` atoms, for premise sets given as bits."""
@@ -42,12 +45,13 @@ class Automaton:
     _states: list[State] = field(default_factory=list)
     _ids: dict[State, int] = field(default_factory=dict)
     _next: dict[int, int] = field(default_factory=dict)
+    _tables: Tables | None = None
 
     def start(self, applicable: frozenset[int]) -> int:
         """The state of a cell in which nothing has happened."""
         return self._state(0, applicable)
 
-    def tables(self) -> tuple[npt.NDArray[np.int32], Ints, Ints, Bools]:
+    def tables(self) -> Tables:
         """The next state by edge (-1: not met yet), the hypotheses of each state's triples, and
         which states are over: confirmed, or without a premise set that may still hold.
 
@@ -55,6 +59,11 @@ class Automaton:
         closes. The hypotheses of state s stand between offsets s and s+1 of the table after that.
         What stands there once stays, however many states are met later.
         """
+        if self._tables is None:
+            self._tables = self._tabled()
+        return self._tables
+
+    def _tabled(self) -> Tables:
         edges = np.full(len(self._states) * 2 * self.size, -1, dtype=np.int32)
         edges[list(self._next)] = list(self._next.values())
         offsets = np.cumsum([0, *map(len, self.answers)]).astype(np.int64)
@@ -75,6 +84,7 @@ class Automaton:
         else:
             there |= bit
         self._next[edge] = self._state(there, live)
+        self._tables = None
 
     def _state(self, there: int, live: frozenset[int]) -> int:
         used = 0
@@ -82,6 +92,7 @@ class Automaton:
             used |= self.masks[number]
         key = there & used, live
         if key not in self._ids:
+            self._tables = None
             self._ids[key] = len(self._states)
             self._states.append(key)
             self.answers.append(self._answers(*key))

@@ -13,40 +13,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from resolution.bounds import Bounds
 from resolution.delays import Delays
 from resolution.kernel.automaton import Automaton, Support
-from resolution.kernel.columns import NEVER, Bools, Columns, Ints
-from resolution.kernel.patterns import delays_of
-from resolution.kernel.relations import distinct, holds, matching, numbered
+from resolution.kernel.board import Board, CellAtom, Matched, lay_out, object_variables
+from resolution.kernel.columns import NEVER, Bools, Columns, Ints, distinct
+from resolution.kernel.relations import holds
 from resolution.kernel.render import Block, Renderer
 from resolution.kernel.text import chosen, less
 from resolution.kernel.witness import Witnesses
 from resolution.kernel.written import Form, form_of, written
-from resolution.premises import PremiseSet, time_comparisons
+from resolution.premises import PremiseSet
 from resolution.substitution import apart, apply, apply_comparison, unify, variables
 from resolution.terms import Atom, Comparison, Term, Time, Var
 
 MOST_ATOMS = 62
 """The atoms of a cell are bits of one integer."""
-_ROWS = 1_000_000
-"""Rows that are written at a time: what a cache can follow."""
+_ROWS = 8
+"""Rows a cell for which there is room at first: memory that is not written to costs nothing."""
 _MARGIN = 100_000
 """Room for the rows of one cell more."""
-
-
-@dataclass(frozen=True)
-class CellAtom:
-    """A premise atom of every cell: its place among the bits, and what is private to it."""
-
-    atom: Atom
-    comparisons: tuple[Comparison, ...]
-    """Those on its private variables."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +54,31 @@ class CellPlan:
     """For each premise set the comparisons on the answer's variables."""
     least: tuple[int, ...]
     """For each premise set the least answer time at which all its times are natural."""
+
+    @property
+    def base(self) -> Var | None:
+        """The time variable of the answer, if it has one."""
+        assert self.answer.time is not None
+        return self.answer.time.base
+
+    @cached_property
+    def _moved(self) -> list[tuple[CellAtom, int]]:
+        return [atom.moved(self.base) for atom in self.atoms]
+
+    @cached_property
+    def tracks(self) -> tuple[CellAtom, ...]:
+        """The atoms at the answer's time itself: several may be one."""
+        return tuple(dict.fromkeys(track for track, _ in self._moved))
+
+    @cached_property
+    def rows(self) -> tuple[int, ...]:
+        """For each atom its track …"""
+        return tuple(self.tracks.index(track) for track, _ in self._moved)
+
+    @cached_property
+    def shifts(self) -> tuple[int, ...]:
+        """… and how far it is from the answer's time."""
+        return tuple(shift for _, shift in self._moved)
 
     @cached_property
     def automaton(self) -> Automaton:
@@ -104,9 +120,23 @@ def plan_cells(premise_sets: tuple[PremiseSet, ...]) -> CellPlan:
         least.append(max((-offset for offset in times), default=0))
     if len(atoms) > MOST_ATOMS:
         raise NotCells(f"{len(atoms)} premise atoms are more than {MOST_ATOMS}")
-    found = tuple(CellAtom(atom, comparisons) for atom, comparisons in atoms)
-    _require_distinct(found, shown)
-    return CellPlan(premise_sets, answer, found, tuple(places), tuple(guards), tuple(least))
+    found = [CellAtom(atom, comparisons) for atom, comparisons in atoms]
+    _require_distinct(tuple(found), shown)
+    order = sorted(range(len(found)), key=lambda bit: _offset(found[bit].atom))
+    bit_of = {old: new for new, old in enumerate(order)}
+    return CellPlan(
+        premise_sets,
+        answer,
+        tuple(found[old] for old in order),
+        tuple(tuple(bit_of[bit] for bit in bits) for bits in places),
+        tuple(guards),
+        tuple(least),
+    )
+
+
+def _offset(atom: Atom) -> int:
+    assert atom.time is not None
+    return atom.time.offset
 
 
 def _base(answer: Atom) -> Var | None:
@@ -129,10 +159,6 @@ def _anonymous(
     return apply(atom, names), renamed
 
 
-def _is_private(var: Var) -> bool:
-    return var.name.isdigit()
-
-
 def _require_distinct(atoms: tuple[CellAtom, ...], shown: set[Var]) -> None:
     """No fact may stand for two atoms of a cell, nor one atom be an instance of another."""
     for at, cell in enumerate(atoms):
@@ -149,31 +175,15 @@ class CellLives:
     """The lives of the triples of all cells, one row each."""
 
     plan: CellPlan
-    matches: list[_Match]
-    cells: _Cells
-    keys: tuple[Ints, ...]
-    """For each cell the codes of the answer's object variables."""
-    group: Ints
-    time: Ints
-    """For each cell the value of the answer's time variable (0 where there is none)."""
-    arrivals: Ints
-    """When each atom of each cell was first there, NEVER where it was not: atoms × cells."""
-    closes: Ints
-    """When each atom of each cell closes: atoms × cells."""
+    board: Board
     automaton: Automaton
     cell: npt.NDArray[np.int32]
+    """The place of the cell."""
     place: npt.NDArray[np.int32]
     """Where the hypotheses stand among those of all states, in the state in which it appeared."""
     start: Ints
     end: Ints
     """When it left `S_τ`, NEVER if it did not."""
-
-    @cached_property
-    def bound(self) -> dict[Var, Ints]:
-        """For each cell the values of the answer's variables."""
-        found = dict(zip(_object_variables(self.plan.answer), self.keys, strict=True))
-        base = _base(self.plan.answer)
-        return found if base is None else {**found, base: self.time}
 
     @property
     def size(self) -> int:
@@ -184,126 +194,25 @@ class CellLives:
 
 def evaluate(plan: CellPlan, columns: Columns, delays: Delays) -> CellLives | None:
     """The life of every triple, None if no fact matches."""
-    shown = _object_variables(plan.answer)
-    matched = [_matching(cell, shown, columns) for cell in plan.atoms]
-    cells = _Cells.of(plan, matched)
-    if cells is None:
+    board = lay_out(plan, columns, delays)
+    if board is None:
         return None
-    arrivals = cells.first_arrivals(matched)
-    closes = np.stack([_closing(cell, shown, cells, columns, delays) for cell in plan.atoms])
-    automaton = plan.automaton
-    rows = _run(automaton, _applicable(plan, cells, shown, columns, automaton), arrivals, closes)
-    return CellLives(
-        plan,
-        matched,
-        cells,
-        cells.keys,
-        cells.group,
-        cells.time,
-        arrivals,
-        closes,
-        automaton,
-        *rows,
-    )
+    rows = _run(plan.automaton, _applicable(plan, board, columns), board)
+    return CellLives(plan, board, plan.automaton, *rows)
 
 
-@dataclass(frozen=True)
-class _Match:
-    """The facts that match an atom, with the coordinates of the cell each belongs to."""
-
-    group: Ints
-    keys: tuple[Ints, ...]
-    time: Ints
-    arrival: Ints
-    private: tuple[Ints, ...]
-    """Codes and time of the atom's private variables, in the order in which they stand."""
-
-
-def _object_variables(answer: Atom) -> tuple[Var, ...]:
-    return tuple(dict.fromkeys(a for a in answer.args if isinstance(a, Var)))
-
-
-def _matching(cell: CellAtom, shown: tuple[Var, ...], columns: Columns) -> _Match:
-    found = matching(cell.atom, cell.comparisons, columns)
-    assert cell.atom.time is not None
-    base = cell.atom.time.base
-    none = np.zeros(len(found), dtype=np.int64)
-    return _Match(
-        found.group,
-        tuple(found.bound[v] for v in shown),
-        none if base is None else found.bound[base],
-        found.arrival,
-        tuple(found.bound[v] for v in found.bound if _is_private(v)),
-    )
-
-
-@dataclass(frozen=True)
-class _Cells:
-    """The cells that some fact belongs to."""
-
-    group: Ints
-    keys: tuple[Ints, ...]
-    time: Ints
-    of_match: tuple[Ints, ...]
-    """For each atom, the cell of each fact that matches it."""
-
-    @classmethod
-    def of(cls, plan: CellPlan, matched: list[_Match]) -> _Cells | None:
-        timed = plan.answer.time is not None and plan.answer.time.base is not None
-        sizes = [len(m.time) for m in matched]
-        if not sum(sizes):
-            return None
-        columns = [np.concatenate([m.group for m in matched])]
-        columns += [np.concatenate(part) for part in zip(*(m.keys for m in matched), strict=True)]
-        if timed:
-            columns.append(np.concatenate([m.time for m in matched]))
-        number, first = distinct(numbered(columns)[0])
-        group, *keys = (column[first] for column in columns)
-        time = keys.pop() if timed else np.zeros(len(first), dtype=np.int64)
-        parts = np.split(number, np.cumsum(sizes)[:-1])
-        return cls(group, tuple(keys), time, tuple(parts))
-
-    def first_arrivals(self, matched: list[_Match]) -> Ints:
-        found = np.full((len(matched), len(self.time)), NEVER, dtype=np.int64)
-        for row, match, cell in zip(found, matched, self.of_match, strict=True):
-            np.minimum.at(row, cell, match.arrival)
-        return found
-
-
-def _closing(
-    cell: CellAtom, shown: tuple[Var, ...], cells: _Cells, columns: Columns, delays: Delays
-) -> Ints:
-    """When an atom closes in each cell."""
-    atom = cell.atom
-    assert atom.time is not None
-    delay = delays_of(
-        atom, dict(zip(shown, cells.keys, strict=True)), columns, delays, len(cells.time)
-    )
-    if atom.time.base is None:
-        return atom.time.offset + delay
-    if not _is_private(atom.time.base):
-        return cells.time + atom.time.offset + delay
-    latest = Bounds.of(time_comparisons(cell.comparisons), [atom.time]).latest(atom.time)
-    return np.full(len(delay), NEVER) if latest is None else latest + delay
-
-
-def _applicable(
-    plan: CellPlan, cells: _Cells, shown: tuple[Var, ...], columns: Columns, automaton: Automaton
-) -> npt.NDArray[np.int32]:
+def _applicable(plan: CellPlan, board: Board, columns: Columns) -> npt.NDArray[np.int32]:
     """The state in which each cell begins: which premise sets its answer leaves possible."""
-    bound = dict(zip(shown, cells.keys, strict=True))
-    base = _base(plan.answer)
-    if base is not None:
-        bound[base] = cells.time
+    bound = board.bound(plan.base, slice(None)) if any(plan.guards) else {}
     tests: dict[object, Bools] = {}
     needs: list[list[object]] = []
     for guard, least in zip(plan.guards, plan.least, strict=True):
         for comparison in guard:
             tests.setdefault(comparison, holds(comparison, bound, columns))
-        tests.setdefault(least, cells.time >= least)
+        tests.setdefault(least, board.time >= least)
         needs.append([*guard, least])
     order = list(tests)
-    code = np.zeros(len(cells.time), dtype=np.int64)
+    code = np.zeros(len(board.time), dtype=np.int64)
     for place, test in enumerate(order):
         code |= tests[test].astype(np.int64) << place
     which, first = distinct(code)
@@ -311,33 +220,40 @@ def _applicable(
     for outcome in code[first].tolist():
         passed = {test for place, test in enumerate(order) if outcome >> place & 1}
         applicable = frozenset(n for n, need in enumerate(needs) if passed.issuperset(need))
-        states.append(automaton.start(applicable))
+        states.append(plan.automaton.start(applicable))
     return np.array(states, dtype=np.int32)[which]
 
 
 def _run(
-    automaton: Automaton, states: npt.NDArray[np.int32], arrivals: Ints, closes: Ints
+    automaton: Automaton, states: npt.NDArray[np.int32], board: Board
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Ints, Ints]:
     """Drives every cell through its events and notes when each triple appears and goes."""
     from resolution.kernel.drive import drive
 
-    cells = np.arange(len(states))
-    unknown = np.empty(len(states), dtype=np.int64)
+    cells = board.cells.copy()
+    unknown = np.empty(len(cells), dtype=np.int64)
+    read = board.events, board.row, board.shift
     which: list[npt.NDArray[np.int32]] = []
     when: list[Ints] = []
     while len(cells):
-        tables = automaton.tables()
-        room = min(4 * len(cells), _ROWS) + _MARGIN
+        room = _ROWS * len(cells) + _MARGIN
         out = np.empty((2, room), dtype=np.int32), np.empty((2, room), dtype=np.int64)
-        done, rows, again = drive(cells, states, arrivals, closes, NEVER, *tables, *out, unknown)
-        which.append(out[0][:, :rows])
-        when.append(out[1][:, :rows])
+        done, rows, again = drive(cells, states, *read, NEVER, *automaton.tables(), *out, unknown)
+        if rows:
+            which.append(out[0][:, :rows])
+            when.append(out[1][:, :rows])
         for edge in set(unknown[:again].tolist()):
             automaton.meet(edge)
         cells = np.concatenate([cells[:again], cells[done:]])
-    cell, place = np.concatenate(which, axis=1)
-    start, end = np.concatenate(when, axis=1)
+    cell, place = _joined(which, np.int32)
+    start, end = _joined(when, np.int64)
     return cell, place, start, end
+
+
+def _joined(parts: list[npt.NDArray[Any]], kind: Any) -> npt.NDArray[Any]:
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate([np.empty((2, 0), dtype=kind), *parts], axis=1)
 
 
 # --- blocks --------------------------------------------------------------------------------------
@@ -346,8 +262,11 @@ def _run(
 def at_home(lives: CellLives, columns: Columns) -> CellLives:
     """The triples whose answers are those of their groups."""
     assert lives.plan.answer.time is not None
-    times = lives.time + lives.plan.answer.time.offset
-    rows = columns.homes.have(lives.plan.answer, lives.bound, lives.group, times)[lives.cell]
+    board = lives.board
+    bound = board.bound(lives.plan.base, slice(None))
+    times = board.time + lives.plan.answer.time.offset
+    group = board.groups[board.lane]
+    rows = columns.homes.have(lives.plan.answer, bound, group, times)[lives.cell]
     found = {n: getattr(lives, n)[rows] for n in ("cell", "place", "start", "end")}
     return replace(lives, **found)
 
@@ -405,7 +324,7 @@ def _block(lives: CellLives, support: Support, rows: Ints, witnesses: _Witnesses
     """Triples with the evidence that one premise set has for them."""
     premises = lives.plan.premise_sets[support.premises]
     cell, start = lives.cell[rows].astype(np.int64), lives.start[rows]
-    bound = {var: values[cell] for var, values in lives.bound.items()}
+    bound = lives.board.bound(lives.plan.base, cell)
     evidence, arrivals, hypotheses, closes = [], [], [], []
     met = np.full(len(rows), NEVER, dtype=np.int64)
     for atom, bit in zip(premises.atoms, lives.plan.bits[support.premises], strict=True):
@@ -417,9 +336,9 @@ def _block(lives: CellLives, support: Support, rows: Ints, witnesses: _Witnesses
             arrivals.append(arrival)
         else:
             hypotheses.append(atom)
-            closes.append(lives.closes[bit][cell])
+            closes.append(lives.board.closing(bit, cell))
             if not _private(atom, variables(premises.answer)):
-                met = np.minimum(met, lives.arrivals[bit][cell])
+                met = np.minimum(met, lives.board.arrival(bit, cell))
     # What closes at the very τ at which something smaller comes has closed; what arrives has not.
     closed = np.minimum.reduce([np.full(len(rows), NEVER, dtype=np.int64), *closes])
     end = lives.end[rows]
@@ -446,24 +365,25 @@ class _Witnesses:
 
     def of(self, bit: int, cell: Ints, tau: Ints) -> tuple[list[Ints], Ints]:
         """The values of the atom's private variables, and when it arrived, for cells at τ."""
-        match = self._lives.matches[bit]
+        board = self._lives.board
+        row = int(board.row[bit])
+        match = board.matched[row]
         if not match.private:
-            return [], self._lives.arrivals[bit][cell]
-        if bit not in self._found:
-            self._found[bit] = self._sorted(bit, match)
-        fact = self._found[bit].known(cell, tau)
+            return [], board.arrival(bit, cell)
+        if row not in self._found:
+            self._found[row] = self._sorted(row, match)
+        fact = self._found[row].known(board.place(bit, cell), tau)
         return [column[fact] for column in match.private], match.arrival[fact]
 
-    def _sorted(self, bit: int, match: _Match) -> Witnesses:
-        plan, atom = self._lives.plan, self._lives.plan.atoms[bit].atom
-        bound = dict(zip(_object_variables(plan.answer), match.keys, strict=True))
+    def _sorted(self, row: int, match: Matched) -> Witnesses:
+        plan, board = self._lives.plan, self._lives.board
+        atom = board.tracks[row].atom
+        bound = dict(zip(object_variables(plan.answer), match.keys, strict=True))
         bound.update(zip(_private(atom, variables(plan.answer)), match.private, strict=True))
-        base = _base(plan.answer)
-        if base is not None:
-            bound[base] = match.time
+        if plan.base is not None:
+            bound[plan.base] = match.time
         texts = self._renderer.atom(atom, bound)
-        places = self._lives.cells.of_match[bit]
-        return Witnesses.of(places, len(self._lives.time), texts, match.arrival)
+        return Witnesses.of(board.places[row], len(board.time), texts, match.arrival)
 
 
 def _private(atom: Atom, shown: set[Var]) -> list[Var]:

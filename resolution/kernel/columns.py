@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +23,25 @@ NEVER = np.int64(2**62)
 """Later than every time point."""
 
 
+Constants: TypeAlias = tuple[tuple[int, str], ...]
+"""The constants of an atom as they are printed, each with its place."""
+
+
+def _constants(atom: Atom) -> Constants:
+    return tuple((p, show(arg)) for p, arg in enumerate(atom.args) if not isinstance(arg, Var))
+
+
 @dataclass(frozen=True)
 class Facts:
-    """The facts of one predicate, one row each."""
+    """The facts of one predicate that some atom may match, one row each."""
 
     group: Ints
-    args: tuple[Ints, ...]
+    args: dict[int, Ints]
+    """The codes in each place in which some atom has a variable."""
     time: Ints
     arrival: Ints
+    having: dict[Constants, Bools]
+    """Which of them have the constants of an atom."""
 
     def __len__(self) -> int:
         return len(self.time)
@@ -36,9 +49,10 @@ class Facts:
     def where(self, rows: Bools) -> Facts:
         return Facts(
             self.group[rows],
-            tuple(arg[rows] for arg in self.args),
+            {place: codes[rows] for place, codes in self.args.items()},
             self.time[rows],
             self.arrival[rows],
+            {},
         )
 
 
@@ -59,7 +73,8 @@ class Homes:
     def of(
         cls, table: pa.Table, group: Ints, places: tuple[int, ...], texts: pa.StringArray
     ) -> Homes:
-        groups, rows = np.unique(group, return_index=True)
+        _, rows = distinct(group)
+        groups = group[rows]
         first = _numbers(pc.fill_null(table["first"], 0))[rows]
         past = _numbers(pc.fill_null(table["past"], int(NEVER)))[rows]
         values = pc.split_pattern(pc.take(table["key"], pa.array(rows)), SEPARATOR)
@@ -103,110 +118,157 @@ class Columns:
     _like: dict[object, Facts] = field(default_factory=dict, compare=False)
 
     @classmethod
-    def of(cls, table: pa.Table, key: tuple[int, ...]) -> Columns:
-        """Codes for the constants of a table of facts (see FACTS), grouped by a key."""
+    def of(cls, table: pa.Table, key: tuple[int, ...], atoms: Iterable[Atom]) -> Columns:
+        """The facts of a table (see FACTS), grouped by a key, that some of the atoms may match.
+
+        Constants of the atoms are looked for in the text: facts that match none need no codes.
+        """
         table = table.combine_chunks()
-        predicates = table["predicate"].combine_chunks().dictionary_encode()
-        lists = table["args"].combine_chunks()
-        encoded = lists.flatten().dictionary_encode()
-        codes = _numbers(encoded.indices)
-        starts = _numbers(lists.offsets)[:-1] - lists.offsets[0].as_py()
-        arity = np.diff(_numbers(lists.offsets))
-        columns = [_numbers(table[name]) for name in ("group", "time", "arrival")]
-        which = _numbers(predicates.indices)
-        names = predicates.dictionary.to_pylist()
+        group, time, arrival = (_numbers(table[name]) for name in ("group", "time", "arrival"))
+        read = _Table(table)
+        patterns: dict[str, list[Atom]] = {}
+        for atom in atoms:
+            patterns.setdefault(atom.predicate, []).append(atom)
         found: dict[str, Facts] = {}
-        for number, predicate in enumerate(names):
-            rows = slice(None) if len(names) == 1 else np.flatnonzero(which == number)
-            group, time, arrival = (column[rows] for column in columns)
-            first = starts[rows]
-            places = range(int(arity[rows][0]))
-            args = tuple(codes[first + place] for place in places)
-            found[predicate] = Facts(group, args, time, arrival)
-        texts = encoded.dictionary.cast(pa.string())
-        return cls(found, texts, Homes.of(table, columns[0], key, texts))
+        written: list[pa.StringArray] = []
+        for predicate, alike in patterns.items():
+            rows, having = read.rows(predicate, alike)
+            if not len(rows):
+                continue
+            places = sorted({p for a in alike for p, v in enumerate(a.args) if isinstance(v, Var)})
+            texts = [read.texts(rows, place) for place in places]
+            args = {place: np.empty(0, dtype=np.int64) for place in places}
+            found[predicate] = Facts(group[rows], args, time[rows], arrival[rows], having)
+            written.extend(texts)
+        encoded = pa.concat_arrays(written or [pa.array([], pa.string())]).dictionary_encode()
+        codes = np.split(_numbers(encoded.indices), np.cumsum([len(t) for t in written])[:-1])
+        columns = iter(codes)
+        for facts in found.values():
+            facts.args.update({place: next(columns) for place in facts.args})
+        return cls(found, encoded.dictionary, Homes.of(table, group, key, encoded.dictionary))
 
     def like(self, atom: Atom) -> Facts:
         """The facts with the atom's constants, with equal arguments where it has equal variables,
         and at its time where it is ground. Atoms that differ in their time only share them."""
         assert atom.time is not None
-        wanted = [(p, arg) for p, arg in enumerate(atom.args) if not isinstance(arg, Var)]
+        wanted = _constants(atom)
         equal = [(p, q) for p, arg in enumerate(atom.args) if isinstance(arg, Var)
                  and (q := atom.args.index(arg)) < p]  # fmt: skip
         ground = atom.time.offset if atom.time.base is None else None
-        key = (atom.predicate, tuple((p, show(v)) for p, v in wanted), tuple(equal), ground)
+        key = (atom.predicate, wanted, tuple(equal), ground)
         if key not in self._like:
             facts = self.facts.get(atom.predicate) or _no_facts(len(atom.args))
-            tests = [facts.args[p] == self.code(value) for p, value in wanted]
+            tests = [facts.having[wanted]] if wanted in facts.having else []
             tests += [facts.args[p] == facts.args[q] for p, q in equal]
             if ground is not None:
                 tests.append(facts.time == ground)
             self._like[key] = facts.where(np.logical_and.reduce(tests)) if tests else facts
         return self._like[key]
 
-    @cached_property
-    def _codes(self) -> dict[str, int]:
-        return {text: code for code, text in enumerate(self.texts.to_pylist())}
-
     def code(self, value: Value) -> int:
         """The code of a constant, -1 if no fact has it."""
-        return self._codes.get(show(value), -1)
+        found: int = pc.index(self.texts, show(value)).as_py()
+        return found
 
     @cached_property
-    def _values(self) -> tuple[npt.NDArray[np.float64], Ints, Bools]:
-        """For each code its number, its rank among the strings, and whether it is a string.
+    def _ranks(self) -> tuple[npt.NDArray[np.float64], Bools, dict[bool, list[Any]]]:
+        """For each code its rank among the numbers or the strings, and whether it is a string.
 
-        Numbers are compared as doubles: exact for every whole number below 2**53.
+        Python orders numbers of any size by their values, which doubles do not.
         """
         values = [parse_value(text) for text in self.texts.to_pylist()]
         strings = np.array([isinstance(value, str) for value in values], dtype=np.bool_)
-        numbers = np.array([0.0 if isinstance(v, str) else float(v) for v in values])
-        order = {
-            text: rank
-            for rank, text in enumerate(sorted({v for v in values if isinstance(v, str)}))
+        known: dict[bool, list[Any]] = {
+            kind: sorted({v for v in values if isinstance(v, str) == kind})
+            for kind in (True, False)
         }
-        ranks = np.array([order[v] if isinstance(v, str) else 0 for v in values], dtype=np.int64)
-        return numbers, ranks, strings
+        rank = {v: float(n) for ordered in known.values() for n, v in enumerate(ordered)}
+        return np.array([rank[v] for v in values], dtype=np.float64), strings, known
 
     def compare(self, left: Ints | Value, operator: Operator, right: Ints | Value) -> Bools:
         """An object comparison, row by row; a side is a column of codes or a constant."""
-        a, b = self._side(left), self._side(right)
-        same_kind = a[2] == b[2]
-        both_strings = a[2] & b[2]
-        less: Bools = np.where(both_strings, a[1] < b[1], a[0] < b[0]) & same_kind
-        equal: Bools = np.where(both_strings, a[1] == b[1], a[0] == b[0]) & same_kind
+        (a, text), (b, other_text) = self._side(left), self._side(right)
+        same_kind: Bools = np.asarray(text == other_text)
         outcomes: dict[Operator, Bools] = {
-            "=": equal,
-            "!=": ~equal,
-            "<": less,
-            "<=": less | equal,
-            ">": same_kind & ~less & ~equal,
-            ">=": same_kind & ~less,
+            "=": same_kind & (a == b),
+            "!=": ~(same_kind & (a == b)),
+            "<": same_kind & (a < b),
+            "<=": same_kind & (a <= b),
+            ">": same_kind & (a > b),
+            ">=": same_kind & (a >= b),
         }
         return outcomes[operator]
 
-    def _side(
-        self, side: Ints | Value
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], Bools]:
-        numbers, ranks, strings = self._values
+    def _side(self, side: Ints | Value) -> tuple[npt.NDArray[np.float64], Bools]:
+        ranks, strings, known = self._ranks
         if isinstance(side, np.ndarray):
-            return numbers[side], ranks[side].astype(np.float64), strings[side]
-        if not isinstance(side, str):
-            return np.float64(side), np.float64(0), np.bool_(False)  # type: ignore[return-value]
-        known = sorted({v for v in map(parse_value, self.texts.to_pylist()) if isinstance(v, str)})
-        below = np.searchsorted(np.array(known, dtype=object), side) if known else 0
-        exact = bool(known) and below < len(known) and known[below] == side
-        rank = below if exact else below - 0.5
-        return np.float64(0), np.float64(rank), np.bool_(True)  # type: ignore[return-value]
+            return ranks[side], strings[side]
+        kind = isinstance(side, str)
+        below = bisect_left(known[kind], side)
+        there = below < len(known[kind]) and known[kind][below] == side
+        return np.float64(below if there else below - 0.5), np.bool_(kind)  # type: ignore[return-value]
+
+
+class _Table:
+    """The text of a table of facts."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._predicate = table["predicate"].combine_chunks()
+        lists = table["args"].combine_chunks()
+        self._values = lists.flatten()
+        self._start = _numbers(lists.offsets)[:-1] - lists.offsets[0].as_py()
+        self._equal: dict[str, Bools] = {}
+
+    def rows(self, predicate: str, atoms: list[Atom]) -> tuple[Ints, dict[Constants, Bools]]:
+        """The rows that may match one of the atoms, and which of them each atom's constants fit."""
+        rows = np.flatnonzero(_truths(pc.equal(self._predicate, predicate)))
+        patterns = {_constants(atom) for atom in atoms} - {()}
+        having = {
+            wanted: np.logical_and.reduce([self._has(rows, p, text) for p, text in wanted])
+            for wanted in patterns
+        }
+        if any(not _constants(atom) for atom in atoms) or not having:
+            return rows, having
+        fits = np.logical_or.reduce(list(having.values()))
+        return rows[fits], {wanted: fit[fits] for wanted, fit in having.items()}
+
+    def texts(self, rows: Ints, place: int) -> pa.StringArray:
+        if len(rows) == len(self._values):
+            return self._values
+        return self._values.take(pa.array(self._start[rows] + place))
+
+    def _has(self, rows: Ints, place: int, text: str) -> Bools:
+        if text not in self._equal:
+            self._equal[text] = _truths(pc.equal(self._values, text))
+        found: Bools = self._equal[text][self._start[rows] + place]
+        return found
+
+
+def _truths(array: pa.BooleanArray) -> Bools:
+    return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
 def _no_facts(arity: int) -> Facts:
     none = np.empty(0, dtype=np.int64)
-    return Facts(none, (none,) * arity, none, none)
+    return Facts(none, dict.fromkeys(range(arity), none), none, none, {})
 
 
 def _numbers(array: pa.Array | pa.ChunkedArray) -> Ints:
     return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def distinct(code: Ints) -> tuple[Ints, Ints]:
+    """For each row the number of its code among the distinct ones, and where each first stands."""
+    low, high = int(code.min(initial=0)), int(code.max(initial=0))
+    if high - low >= 16 * len(code) + 1024:
+        _, first, number = np.unique(code, return_index=True, return_inverse=True)
+        return number.astype(np.int64), first
+    # Codes that lie close together are numbered by a table, without sorting.
+    place = np.full(high - low + 1, -1, dtype=np.int64)
+    place[(code - low)[::-1]] = np.arange(len(code))[::-1]
+    first = place[place >= 0]
+    place[place >= 0] = np.arange(len(first))
+    return place[code - low], first
 
 
 def text_of(numbers: Ints) -> pa.StringArray:

@@ -1,9 +1,9 @@
 """The loop over the events of cells, compiled: one pass, no state kept between cells.
 
 A cell has a handful of events, each of which is a look-up in the automaton's tables; putting them
-in order and following the triples that come and go takes place in registers and a few bytes of
-stack. As vectors over all cells the same steps move every intermediate value through memory:
-measured on ShortStop, ten times the time.
+in order (they nearly are: atoms are sorted by their times) and following the triples that come and
+go takes place in registers and a few bytes of stack. As vectors over all cells the same steps move
+every intermediate value through memory: measured on ShortStop, ten times the time.
 """
 
 from __future__ import annotations
@@ -18,16 +18,14 @@ from resolution.kernel.compiled import compiled
 
 Table = npt.NDArray[np.int64]
 
-_SPAN = 64
-"""Time points between the first and the last event of a cell for which each point has a list."""
-
 
 @compiled
 def drive(
     cells: Ints,
     states: npt.NDArray[np.int32],
-    arrivals: Table,
-    closes: Table,
+    board: Table,
+    row: Ints,
+    shift: Ints,
     never: int,
     edges: npt.NDArray[np.int32],
     offsets: Ints,
@@ -44,12 +42,11 @@ def drive(
     ones were, so that the first of `cells` are those to drive again. It stops early where there may
     be no room for the rows of one more cell.
     """
-    atoms = arrivals.shape[0]
-    moments = np.empty(atoms, np.int64)
+    atoms = len(row)
+    places = board.ravel()
+    at_atom = row * board.shape[1] + shift
     symbols = np.empty(atoms, np.int64)
     ordered = np.empty(atoms, np.int64)
-    following = np.empty(atoms, np.int64)
-    heads = np.full(_SPAN, -1, np.int64)
     widest = 1
     for state in range(len(offsets) - 1):
         widest = max(widest, offsets[state + 1] - offsets[state])
@@ -59,52 +56,36 @@ def drive(
     next_masks = np.empty(widest, np.int64)
     rows = 0
     again = 0
+    no_event = np.iinfo(np.int64).max
     for at in range(len(cells)):
         if rows + (widest + 1) * (atoms + 1) > when.shape[1]:
             return at, rows, again
         cell = cells[at]
-        events = 0
-        first, last = never, 0
+        events, waits = 0, 1
         for atom in range(atoms):
-            moment, symbol = arrivals[atom, cell], 2 * atom
-            if moment >= never:
-                moment, symbol = closes[atom, cell], 2 * atom + 1
-            if moment >= never:
+            event = places[at_atom[atom] + cell]
+            waits &= event
+            if event == no_event:
                 continue
-            moments[events], symbols[events] = moment, symbol
-            first, last = min(first, moment), max(last, moment)
+            slot = events
+            while slot > 0 and ordered[slot - 1] > event:
+                ordered[slot], symbols[slot] = ordered[slot - 1], symbols[slot - 1]
+                slot -= 1
+            ordered[slot], symbols[slot] = event, 2 * atom + (event & 1)
             events += 1
-        if last - first < _SPAN:
-            for event in range(events - 1, -1, -1):
-                place = moments[event] - first
-                following[event] = heads[place]
-                heads[place] = event
-            done = 0
-            for place in range(last - first + 1):
-                event = heads[place]
-                heads[place] = -1
-                while event >= 0:
-                    ordered[done] = event
-                    done += 1
-                    event = following[event]
-        else:
-            for event in range(events):
-                place = event
-                while place > 0 and moments[ordered[place - 1]] > moments[event]:
-                    ordered[place] = ordered[place - 1]
-                    place -= 1
-                ordered[place] = event
+        if waits:
+            continue  # nothing arrives
         state = states[cell]
-        begun, shown, event = rows, 0, 0
-        while event < events and not over[state]:
-            moment = moments[ordered[event]]
+        begun, shown, done = rows, 0, 0
+        while done < events and not over[state]:
+            moment = ordered[done] >> 1
             before = state
-            while event < events and moments[ordered[event]] == moment:
-                edge = state * 2 * atoms + symbols[ordered[event]]
+            while done < events and ordered[done] >> 1 == moment:
+                edge = state * 2 * atoms + symbols[done]
                 state = edges[edge]
                 if state < 0:
                     break
-                event += 1
+                done += 1
             if state < 0:
                 unknown[again] = edge
                 cells[again] = cell

@@ -38,9 +38,7 @@ def matching(atom: Atom, comparisons: Sequence[Comparison], columns: Columns) ->
     assert atom.time is not None
     facts = columns.like(atom)
     bound: dict[Var, Ints] = {
-        arg: column
-        for arg, column in zip(atom.args, facts.args, strict=True)
-        if isinstance(arg, Var)
+        arg: facts.args[place] for place, arg in enumerate(atom.args) if isinstance(arg, Var)
     }
     if atom.time.base is not None:
         bound[atom.time.base] = facts.time - atom.time.offset
@@ -131,20 +129,6 @@ def numbered(*tables: list[Ints]) -> list[Ints]:
             low, size = 0, len(values)
         code = code * size + (column - low)
     return np.split(code, sizes)
-
-
-def distinct(code: Ints) -> tuple[Ints, Ints]:
-    """For each row the number of its code among the distinct ones, and where each first stands."""
-    low, high = int(code.min(initial=0)), int(code.max(initial=0))
-    if high - low >= 16 * len(code) + 1024:
-        _, first, number = np.unique(code, return_index=True, return_inverse=True)
-        return number.astype(np.int64), first
-    # Codes that lie close together are numbered by a table, without sorting.
-    place = np.full(high - low + 1, -1, dtype=np.int64)
-    place[(code - low)[::-1]] = np.arange(len(code))[::-1]
-    first = place[place >= 0]
-    place[place >= 0] = np.arange(len(first))
-    return place[code - low], first
 
 
 def first_arrival(rows: Relation, atom: Atom, facts: Relation) -> Ints:

@@ -81,7 +81,7 @@ def written(
     step = max(1, _TEXTS // len(lives.plan.atoms))
     order = np.argsort(lives.cell[rows], kind="stable")
     rows, form = rows[order], form[order]
-    starts = np.arange(0, len(lives.time), step)
+    starts = np.arange(0, len(lives.board.time), step)
     ends = np.searchsorted(lives.cell[rows], starts + step)
     for first, begin, end in zip(starts, np.r_[0, ends[:-1]], ends, strict=True):
         if end > begin:
@@ -93,14 +93,15 @@ class _Part:
     """Cells from `first` on, `step` of them."""
 
     def __init__(self, lives: CellLives, renderer: Renderer, first: int, step: int) -> None:
-        cells = slice(first, first + step)
+        board = lives.board
+        cells = np.arange(first, min(first + step, len(board.time)))
         self._lives = lives
         self._renderer = renderer
         self._first = first
-        self._bound = {var: values[cells] for var, values in lives.bound.items()}
-        self._size = len(lives.time[cells])
-        self._arrivals = lives.arrivals[:, cells]
-        self._closes = lives.closes[:, cells]
+        self._bound = board.bound(lives.plan.base, cells)
+        self._size = len(cells)
+        self._arrivals = np.stack([board.arrival(n, cells) for n in range(len(board.row))])
+        self._closes = np.stack([board.closing(n, cells) for n in range(len(board.row))])
         shown = variables(lives.plan.answer)
         atoms = [cell.atom for cell in lives.plan.atoms]
         self._answer = self._text(lives.plan.answer)

@@ -5,18 +5,20 @@ from __future__ import annotations
 import random
 from collections import Counter
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resolution.kernel import FACTS, Kernel
+from resolution.kernel import FACTS, Kernel, board
 from resolution.kernel.cells import CellPlan
 from resolution.kernel.minimality import AtMost, Compares, Foreign
 from resolution.lives import lives, row
+from resolution.premises import premise_sets
 from resolution.program import load
-from resolution.terms import Atom, show
+from resolution.terms import Atom, Time, show
 from tests.random_programs import Case, cases
 
 Row = dict[str, Any]
@@ -60,6 +62,38 @@ def test_kernel_is_the_reference(case: Case) -> None:
     for query in range(len(case.program.queries)):
         found = by_id(kernel.triples(query, table(case.arrivals.first)))
         assert found == expected(case, query)
+
+
+@settings(max_examples=60)
+@given(cases())
+def test_the_board_of_scattered_facts_says_the_same(case: Case) -> None:
+    with patch.object(board, "_close_together", lambda *_: False):
+        test_kernel_is_the_reference.hypothesis.inner_test(case)
+
+
+def test_facts_far_apart_need_no_place_for_the_time_between() -> None:
+    program = load("stream p(x) delay 1. q(X, T) <- p(X, T), p(X, T+1). query q(X, T).")
+    times = (0, 1, 10**15, 10**15 + 1)
+    arrived = {Atom("p", ("a",), Time(None, time)): time for time in times}
+    found = Kernel(program).triples(0, table(arrived)).to_pylist()
+    confirmed = {said["answer"] for said in found if not said["hypotheses"]}
+    assert confirmed == {"q(a, 0)", f"q(a, {10**15})"}
+
+
+@pytest.mark.parametrize("large", [2**53, 10**310])
+@pytest.mark.parametrize("comparison", ["A < B", "A != B", "A <= {0}", "B > {0}", "A = {0}"])
+def test_numbers_that_no_double_holds_are_compared_by_value(large: int, comparison: str) -> None:
+    program = load(
+        "stream p(x) delay 1. stream r(x) delay 1. "
+        f"q(A, B, T) <- p(A, T), r(B, T), {comparison.format(large)}. query q(A, B, T)."
+    )
+    arrived = {
+        Atom(name, (value,), Time(None, 0)): 0 for name in "pr" for value in (large, large + 1)
+    }
+    sets = premise_sets(program, program.queries[0])
+    said = [row(life, program.delays, arrived) for life in lives(sets, program.delays, arrived)]
+    found = by_id(Kernel(program).triples(0, table(arrived)))
+    assert found == {triple["triple"]: triple for triple in said}
 
 
 @settings(max_examples=60)
