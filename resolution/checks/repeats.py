@@ -18,10 +18,18 @@ def run(scope: Scope) -> Iterator[Diagnostic]:
         first = seen.setdefault(_key(statement), statement)
         if first is not statement:
             line, _ = lines.place(first.span.start)
-            fact = isinstance(statement, Rule) and not statement.body
-            what = "query" if isinstance(statement, Query) else "fact" if fact else "rule"
+            what = _what(statement)
             message = f"this {what} stands in line {line} already"
-            yield Diagnostic(statement.span, message, None, "warning" if fact else "error")
+            # A rule or a fact that is there already says nothing new, and does no harm.
+            yield Diagnostic(
+                statement.span, message, None, "error" if what == "query" else "warning"
+            )
+
+
+def _what(statement: Rule | Query) -> str:
+    if isinstance(statement, Query):
+        return "query"
+    return "rule" if statement.body else "fact"
 
 
 def _key(statement: Rule | Query) -> Hashable:

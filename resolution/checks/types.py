@@ -1,7 +1,8 @@
 """Constants and variables against the declared types.
 
 A place of a derived predicate has the types that its rules can put there, so that a constant in a
-query is checked against the streams below it. Whatever is not declared is not known, and passes.
+query is checked against the streams below it. Whatever is not declared is not known, and passes: so
+does a place where a rule puts a constant, or a program without types would have some all the same.
 """
 
 from __future__ import annotations
@@ -75,9 +76,7 @@ class _Types:
             variables = self.variables(rule)
             for place, term in zip(range(len(places)), rule.head.terms, strict=False):
                 before, kinds = places[place], None
-                if isinstance(term, Constant):
-                    kinds = frozenset({_kind(term.value)})
-                elif isinstance(term, Variable):
+                if isinstance(term, Variable):
                     kinds = variables.get(term.name) or None
                 places[place] = None if before is None or kinds is None else before | kinds
         return tuple(places)
