@@ -7,15 +7,15 @@ batches, and any split into groups, gives the same answers.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from resolution.changes import CHANGES, TRIPLES
-from resolution.delays import Delays
+from resolution.kernel.board import Board, lay_out
 from resolution.kernel.cells import CellPlan, NotCells, at_home, evaluate, plan_cells, tables
-from resolution.kernel.columns import Columns
+from resolution.kernel.columns import Columns, Ints
 from resolution.kernel.openly import OpenPlan, evaluate_open, open_at_home, open_blocks
 from resolution.kernel.render import Renderer
 from resolution.premises import PremiseSet, premise_sets
@@ -40,6 +40,9 @@ FACTS = pa.schema(
     ]
 )
 
+_TEXTS = 2_000_000
+"""Texts of atoms that are held at a time."""
+
 
 class Kernel:
     """The premise sets of a program, ready to be matched with tables of facts."""
@@ -57,42 +60,59 @@ class Kernel:
         A triple is at home where its key and its earliest possible answer time are, so that no two
         groups report the same one.
         """
-        columns = Columns.of(facts, self._keys[query], self._atoms[query])
-        renderer = Renderer(columns)
-        tables = [
-            table
-            for part in self.plans[query]
-            for table in _tables(part, columns, self._delays, renderer)
-        ]
-        return pa.concat_tables([TRIPLES.empty_table(), *tables])
+        columns = self._columns(query, facts)
+        return _together(t for part in self.plans[query] for t in self._triples(part, columns))
 
     def lives(self, query: int, facts: pa.Table) -> int:
         """The same lives as numbers, without their text: returns the bytes that they take."""
-        columns = Columns.of(facts, self._keys[query], self._atoms[query])
-        return sum(_size(part, columns, self._delays) for part in self.plans[query])
+        columns = self._columns(query, facts)
+        return sum(self._size(part, columns) for part in self.plans[query])
 
     def changes(self, query: int, facts: pa.Table) -> pa.Table:
         """What the fresh facts changed: the triples with them against the triples without."""
-        new = self.triples(query, facts)
-        old = self.triples(query, facts.filter(pc.invert(facts["fresh"])))
-        return difference(old, new)
+        columns = self._columns(query, facts)
+        before = columns.before()
+        old: list[pa.Table] = []
+        new: list[pa.Table] = []
+        for part in self.plans[query]:
+            if isinstance(part, OpenPlan):
+                old.extend(self._triples(part, before))
+                new.extend(self._triples(part, columns))
+            elif board := lay_out(part, columns, self._delays):
+                touched = board.touched()
+                old.extend(_tables(part, board.before(), touched, columns))
+                new.extend(_tables(part, board, touched, columns))
+        return difference(_together(old), _together(new))
+
+    def _columns(self, query: int, facts: pa.Table) -> Columns:
+        return Columns.of(facts, self._keys[query], self._atoms[query])
+
+    def _triples(self, part: CellPlan | OpenPlan, columns: Columns) -> Iterator[pa.Table]:
+        if isinstance(part, OpenPlan):
+            found = open_at_home(evaluate_open(part, columns, self._delays), columns)
+            renderer = Renderer(columns)
+            yield from map(renderer.table, open_blocks(found, renderer))
+        elif board := lay_out(part, columns, self._delays):
+            yield from _tables(part, board, board.cells, columns)
+
+    def _size(self, part: CellPlan | OpenPlan, columns: Columns) -> int:
+        if isinstance(part, OpenPlan):
+            return sum(found.size for found in evaluate_open(part, columns, self._delays))
+        board = lay_out(part, columns, self._delays)
+        if board is None:
+            return 0
+        return sum(lives.size for lives in evaluate(part, board, board.cells, columns))
 
 
-def _tables(
-    part: CellPlan | OpenPlan, columns: Columns, delays: Delays, renderer: Renderer
-) -> Iterator[pa.Table]:
-    if isinstance(part, CellPlan):
-        lives = evaluate(part, columns, delays)
-        return iter(()) if lives is None else tables(at_home(lives, columns), renderer)
-    found = evaluate_open(part, columns, delays)
-    return map(renderer.table, open_blocks(open_at_home(found, columns), renderer))
+def _tables(part: CellPlan, board: Board, cells: Ints, columns: Columns) -> Iterator[pa.Table]:
+    """The triples of some cells."""
+    renderer = Renderer(columns)
+    for lives in evaluate(part, board, cells, columns, max(1, _TEXTS // len(part.atoms))):
+        yield from tables(at_home(lives, columns), renderer)
 
 
-def _size(part: CellPlan | OpenPlan, columns: Columns, delays: Delays) -> int:
-    if isinstance(part, CellPlan):
-        lives = evaluate(part, columns, delays)
-        return 0 if lives is None else lives.size
-    return sum(found.size for found in evaluate_open(part, columns, delays))
+def _together(found: Iterable[pa.Table]) -> pa.Table:
+    return pa.concat_tables([TRIPLES.empty_table(), *found])
 
 
 def plan(sets: tuple[PremiseSet, ...]) -> list[CellPlan | OpenPlan]:

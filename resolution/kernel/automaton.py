@@ -8,12 +8,11 @@ there are depends on the program, not on the facts.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from resolution.kernel.columns import Bools, Ints
+from resolution.kernel.columns import Int32s, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,32 @@ Nothing else matters any more: an atom that only closed premise sets have is lef
 """
 
 
-Tables: TypeAlias = tuple[npt.NDArray[np.int32], Ints, Ints, Bools]
+HEAD = 4
+"""Numbers that stand before the edges of a state: whether it is over (confirmed, or without a
+premise set that may still hold), the place of its first triple, and two that bring the rest in
+line."""
+EDGE = 4
+"""Numbers of an edge: where the next state begins (-1: not met yet), and three bounds among the
+moves. From the first on stand the triples that go, by number, from the second to before the third
+those that come, each by its place and its number."""
+
+
+class Tables(NamedTuple):
+    """The automaton as far as it is known; what stands there once stays when more is met."""
+
+    states: Int32s
+    """For each state its head and then its edges: where an atom arrives, where it closes, and so on
+    for each atom. All in one, so that a step is one look-up."""
+    moves: Int32s
+    """The triples that go and come."""
+    offsets: Ints
+    """The triples of state s have the places from offsets[s] to before offsets[s+1] …"""
+    hypotheses: Ints
+    """… with these hypotheses in each place …"""
+    number: Int32s
+    """… and the same number wherever the hypotheses are the same."""
+    most: int
+    """Rows that one cell may need room for at a time."""
 
 
 @dataclass(slots=True)
@@ -47,43 +71,63 @@ class Automaton:
     _next: dict[int, int] = field(default_factory=dict)
     _tables: Tables | None = None
 
+    @property
+    def width(self) -> int:
+        """Numbers that a state takes in the tables."""
+        return HEAD + 2 * EDGE * self.size
+
     def start(self, applicable: frozenset[int]) -> int:
         """The state of a cell in which nothing has happened."""
         return self._state(0, applicable)
 
     def tables(self) -> Tables:
-        """The next state by edge (-1: not met yet), the hypotheses of each state's triples, and
-        which states are over: confirmed, or without a premise set that may still hold.
-
-        Edge 2·size·s + 2·u leads from state s where atom u arrives, the one after it where u
-        closes. The hypotheses of state s stand between offsets s and s+1 of the table after that.
-        What stands there once stays, however many states are met later.
-        """
+        """What is known, for the loop over the events of cells."""
         if self._tables is None:
             self._tables = self._tabled()
         return self._tables
 
     def _tabled(self) -> Tables:
-        edges = np.full(len(self._states) * 2 * self.size, -1, dtype=np.int32)
-        edges[list(self._next)] = list(self._next.values())
         offsets = np.cumsum([0, *map(len, self.answers)]).astype(np.int64)
-        visible = np.array([mask for found in self.answers for mask in found], dtype=np.int64)
-        over = [
-            not live or 0 in found
-            for (_, live), found in zip(self._states, self.answers, strict=True)
-        ]
-        return edges, offsets, visible, np.array(over, dtype=np.bool_)
+        numbers: dict[int, int] = {}
+        for found in self.answers:
+            for hypotheses in found:
+                numbers.setdefault(hypotheses, len(numbers))
+        states = np.full((len(self._states), self.width), -1, dtype=np.int32)
+        for state, (_, live) in enumerate(self._states):
+            states[state, :2] = not live or 0 in self.answers[state], offsets[state]
+        edges = states[:, HEAD:].reshape(-1, EDGE).copy()
+        moves: list[int] = []
+        for edge, after in self._next.items():
+            old, new = self.answers[edge // (2 * self.size)], self.answers[after]
+            start = len(moves)
+            moves.extend(numbers[h] for h in old if h not in new)
+            middle = len(moves)
+            for place, hypotheses in enumerate(new, start=int(offsets[after])):
+                if hypotheses not in old:
+                    moves += place, numbers[hypotheses]
+            edges[edge] = after * self.width, start, middle, len(moves)
+        states[:, HEAD:] = edges.reshape(len(states), -1)
+        every = [h for found in self.answers for h in found]
+        return Tables(
+            states.ravel(),
+            np.array(moves, dtype=np.int32),
+            offsets,
+            np.array(every, dtype=np.int64),
+            np.array([numbers[h] for h in every], dtype=np.int32),
+            max(map(len, self.answers)) * self.size,
+        )
 
-    def meet(self, edge: int) -> None:
-        """Finds out where an edge leads."""
-        state, symbol = divmod(edge, 2 * self.size)
+    def meet(self, place: int) -> None:
+        """Finds out where an edge leads, given by its place in the tables."""
+        state, inside = divmod(place, self.width)
+        symbol = (inside - HEAD) // EDGE
         there, live = self._states[state]
         bit = 1 << (symbol >> 1)
         if symbol & 1:
             live = frozenset(n for n in live if not self.masks[n] & bit)
         else:
             there |= bit
-        self._next[edge] = self._state(there, live)
+        self._next[state * 2 * self.size + symbol] = self._state(there, live)
         self._tables = None
 
     def _state(self, there: int, live: frozenset[int]) -> int:

@@ -11,8 +11,7 @@ that some fact belongs to.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,9 @@ import numpy as np
 
 from resolution.bounds import Bounds
 from resolution.delays import Delays
-from resolution.kernel.columns import NEVER, Columns, Ints, distinct
+from resolution.kernel.columns import NEVER, Bools, Columns, Ints, distinct
+from resolution.kernel.compiled import compiled
+from resolution.kernel.drive import Events
 from resolution.kernel.patterns import delays_of
 from resolution.kernel.relations import matching, numbered
 from resolution.premises import time_comparisons
@@ -34,7 +35,10 @@ _DENSE = 4
 """Places for each fact up to which every time point of a lane gets one."""
 _FEW = 1024
 """Places that cost nothing."""
-_NO_EVENT = np.iinfo(np.int64).max
+_SMALL = 2**29
+"""Moments up to here are held in 32 bits, twice and one more."""
+_COMBINATIONS = 2**16
+"""Combinations of events in a cell that are few enough to keep the rows of each."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ class Matched:
     keys: tuple[Ints, ...]
     time: Ints
     arrival: Ints
+    fresh: Bools
     private: tuple[Ints, ...]
     """Codes and time of the atom's private variables, in the order in which they stand."""
 
@@ -81,13 +86,62 @@ class Matched:
         cls, track: CellAtom, shown: tuple[Var, ...], base: Var | None, columns: Columns
     ) -> Matched:
         found = matching(track.atom, track.comparisons, columns)
+        assert found.fresh is not None
         return cls(
             found.group,
             tuple(found.bound[v] for v in shown),
             np.zeros(len(found), dtype=np.int64) if base is None else found.bound[base],
             found.arrival,
+            found.fresh,
             tuple(found.bound[v] for v in found.bound if is_private(v)),
         )
+
+    def where(self, rows: Bools) -> Matched:
+        return Matched(
+            self.group[rows],
+            tuple(codes[rows] for codes in self.keys),
+            self.time[rows],
+            self.arrival[rows],
+            self.fresh[rows],
+            tuple(column[rows] for column in self.private),
+        )
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A place for each time point of each lane."""
+
+    lanes: int
+    first: int
+    wide: int
+
+    @property
+    def size(self) -> int:
+        return self.lanes * self.wide
+
+    def lane(self, places: Ints) -> Ints:
+        return places // self.wide
+
+    def time(self, places: Ints) -> Ints:
+        return places % self.wide + self.first
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """A place for each cell that a fact belongs to."""
+
+    lanes: Ints
+    times: Ints
+
+    @property
+    def size(self) -> int:
+        return len(self.times)
+
+    def lane(self, places: Ints) -> Ints:
+        return self.lanes[places]
+
+    def time(self, places: Ints) -> Ints:
+        return self.times[places]
 
 
 @dataclass(frozen=True)
@@ -98,16 +152,14 @@ class Board:
     """The group of each lane …"""
     keys: dict[Var, Ints]
     """… and its codes of the answer's object variables."""
+    grid: Dense | Sparse
+    """The lane of each place, and the value of the answer's time variable there (0 if none)."""
     cells: Ints
     """The places of the cells."""
-    lane: Ints
-    """The lane of each place …"""
-    time: Ints
-    """… and the value of the answer's time variable there (0 where it has none)."""
+    zero: int
+    """The moment from which a place counts, after its time."""
     closes: Ints
-    """When what stands in each row and place closes: NEVER if it does not."""
-    events: Ints
-    """2·τ where it arrives at τ, 2·τ+1 where it closes, the greatest number where neither."""
+    """When what stands in each row and lane closes, counted so: NEVER if it does not."""
     row: Ints
     shift: Ints
     """Where each atom of a cell is read: in which row, how far from the place of the cell."""
@@ -118,26 +170,92 @@ class Board:
     places: tuple[Ints, ...]
     """… and the place of each of them."""
 
-    def bound(self, base: Var | None, places: Ints | slice) -> dict[Var, Ints]:
+    @cached_property
+    def events(self) -> Events:
+        """What happens first in each row and place: 2·τ where it arrives at τ, 2·τ+1 where it
+        closes, the greatest number where neither. τ is counted from the place's own moment."""
+        arrivals = [
+            match.arrival - self.grid.time(place) - self.zero
+            for match, place in zip(self.matched, self.places, strict=True)
+        ]
+        kind = np.int32 if self._small(arrivals) else np.int64
+        closing = np.where(self.closes < NEVER, 2 * self.closes + 1, np.iinfo(kind).max)
+        closing = closing.astype(kind)
+        if isinstance(self.grid, Dense):
+            events = np.repeat(closing, self.grid.wide, axis=1)
+        else:
+            events = closing[:, self.grid.lanes]
+        for line, place, arrival in zip(events, self.places, arrivals, strict=True):
+            keep_least(line, place, arrival)
+        return events
+
+    def _small(self, arrivals: list[Ints]) -> bool:
+        known = self.closes[self.closes < NEVER]
+        spread = [*arrivals, known, self.shift]
+        return all(len(s) == 0 or (s.min() > -_SMALL and s.max() < _SMALL) for s in spread)
+
+    def combinations(self, states: int) -> tuple[Ints, Ints, int]:
+        """A number for each combination of a state and the events of a cell's atoms: what to take
+        off each event, by how much to multiply it, and how many there are; 0 if too many."""
+        least, spans = self._spans
+        size, weight = states, []
+        for span in spans:
+            weight.append(min(size, _COMBINATIONS))
+            size *= span
+        return least, np.array(weight), size if size <= _COMBINATIONS else 0
+
+    @cached_property
+    def _spans(self) -> tuple[Ints, list[int]]:
+        """The least event of each atom, and how many there may be from it on."""
+        least, most = (of(self.events, axis=1).astype(np.int64) for of in (np.min, np.max))
+        return least[self.row], (most - least + 1)[self.row].tolist()
+
+    def before(self) -> Board:
+        """The board without the fresh facts."""
+        old = [~match.fresh for match in self.matched]
+        return replace(
+            self,
+            matched=tuple(m.where(rows) for m, rows in zip(self.matched, old, strict=True)),
+            places=tuple(p[rows] for p, rows in zip(self.places, old, strict=True)),
+        )
+
+    def touched(self) -> Ints:
+        """The cells of which some atom is a fresh fact."""
+        found = [
+            self.places[row][self.matched[row].fresh] - shift
+            for row, shift in zip(self.row.tolist(), self.shift.tolist(), strict=True)
+        ]
+        return np.unique(np.concatenate(found))
+
+    def bound(self, base: Var | None, places: Ints) -> dict[Var, Ints]:
         """The values of the answer's variables in some places."""
-        lane = self.lane[places]
+        lane = self.grid.lane(places)
         found = {var: codes[lane] for var, codes in self.keys.items()}
-        return found if base is None else {**found, base: self.time[places]}
+        return found if base is None else {**found, base: self.grid.time(places)}
 
     def arrival(self, atom: int, cells: Ints) -> Ints:
         """When an atom was first there, NEVER where it was not."""
-        event = self.events[self.row[atom], self.place(atom, cells)]
-        return np.where(event & 1, NEVER, event >> 1)
+        place = self.place(atom, cells)
+        event = self.events[self.row[atom], place]
+        return np.where(event & 1, NEVER, self.grid.time(place) + self.zero + (event >> 1))
 
     def closing(self, atom: int, cells: Ints) -> Ints:
         """When an atom closes, whether or not it arrives before."""
-        found: Ints = self.closes[self.row[atom], self.place(atom, cells)]
-        return found
+        place = self.place(atom, cells)
+        closes = self.closes[self.row[atom], self.grid.lane(place)]
+        return np.where(closes < NEVER, self.grid.time(place) + self.zero + closes, NEVER)
 
     def place(self, atom: int, cells: Ints) -> Ints:
         """Where an atom of cells is read; anywhere for places at the edge, which are no cells."""
-        found: Ints = np.clip(cells + self.shift[atom], 0, len(self.time) - 1)
+        found: Ints = np.clip(cells + self.shift[atom], 0, self.grid.size - 1)
         return found
+
+
+@compiled
+def keep_least(line: Events, places: Ints, arrivals: Ints) -> None:
+    """Puts arrivals in their places, where they are before what is there."""
+    for at in range(len(places)):
+        line[places[at]] = min(line[places[at]], 2 * arrivals[at])
 
 
 def lay_out(plan: CellPlan, columns: Columns, delays: Delays) -> Board | None:
@@ -158,8 +276,11 @@ def lay_out(plan: CellPlan, columns: Columns, delays: Delays) -> Board | None:
         groups,
         dict(zip(shown, keys, strict=True)),
     )
-    delay = [_delay(track, facts.keys, columns, delays, len(groups)) for track in plan.tracks]
-    return _dense(facts, delay) if _close_together(facts, sum(sizes)) else _sparse(facts, delay)
+    closes = np.stack(
+        [_closing(track, facts.keys, columns, delays, len(groups)) for track in plan.tracks]
+    )
+    closes = np.where(closes < NEVER, closes - facts.zero, NEVER)
+    return _dense(facts, closes) if _close_together(facts, sum(sizes)) else _sparse(facts, closes)
 
 
 def _close_together(facts: _Facts, count: int) -> bool:
@@ -179,6 +300,13 @@ class _Facts:
     keys: dict[Var, Ints]
 
     @cached_property
+    def zero(self) -> int:
+        """The moment that cells count from: their time, or the first arrival if they have none."""
+        if self.plan.base is not None:
+            return 0
+        return min(int(m.arrival.min()) for m in self.matched if len(m.arrival))
+
+    @cached_property
     def cells(self) -> tuple[int, int]:
         """The first and the last time point that a cell may be at."""
         moments = [m.time for m in self.matched if len(m.time)]
@@ -196,34 +324,29 @@ class _Facts:
         return self.cells[1] + max(0, *self.plan.shifts)
 
 
-def _dense(facts: _Facts, delay: list[_Delay]) -> Board:
+def _dense(facts: _Facts, closes: Ints) -> Board:
     """A row for each track, a place for each time point of each lane."""
-    lanes, wide = len(facts.groups), facts.last - facts.first + 1
-    lane = np.repeat(np.arange(lanes), wide)
-    time = np.tile(np.arange(facts.first, facts.last + 1), lanes)
-    closes = np.stack([d.closing(time, lane) for d in delay])
-    places = tuple(
-        lane * wide + (m.time - facts.first)
-        for lane, m in zip(facts.lanes, facts.matched, strict=True)
-    )
+    grid = Dense(len(facts.groups), facts.first, facts.last - facts.first + 1)
     inner = np.arange(facts.cells[0] - facts.first, facts.cells[1] - facts.first + 1)
     return Board(
         facts.groups,
         facts.keys,
-        (np.arange(lanes)[:, None] * wide + inner).ravel(),
-        lane,
-        time,
+        grid,
+        (np.arange(grid.lanes)[:, None] * grid.wide + inner).ravel(),
+        facts.zero,
         closes,
-        _events(closes, places, facts.matched),
         np.array(facts.plan.rows),
         np.array(facts.plan.shifts),
         facts.plan.tracks,
         tuple(facts.matched),
-        places,
+        tuple(
+            lane * grid.wide + (match.time - facts.first)
+            for lane, match in zip(facts.lanes, facts.matched, strict=True)
+        ),
     )
 
 
-def _sparse(facts: _Facts, delay: list[_Delay]) -> Board:
+def _sparse(facts: _Facts, closes: Ints) -> Board:
     """A row for each atom, a place for each cell that a fact belongs to."""
     plan = facts.plan
     matched = tuple(facts.matched[row] for row in plan.rows)
@@ -231,64 +354,34 @@ def _sparse(facts: _Facts, delay: list[_Delay]) -> Board:
     times = [m.time - shift for m, shift in zip(matched, plan.shifts, strict=True)]
     moments = np.concatenate(times)
     number, first = distinct(numbered([lanes, moments])[0])
-    lane, time = lanes[first], moments[first]
-    closes = np.stack(
-        [
-            delay[row].closing(time + shift, lane)
-            for row, shift in zip(plan.rows, plan.shifts, strict=True)
-        ]
-    )
-    places = tuple(np.split(number, np.cumsum([len(t) for t in times])[:-1]))
-    atoms = len(plan.rows)
+    shifts = np.array(plan.shifts)
+    closes = closes[list(plan.rows)]
     return Board(
         facts.groups,
         facts.keys,
+        Sparse(lanes[first], moments[first]),
         np.arange(len(first)),
-        lane,
-        time,
-        closes,
-        _events(closes, places, matched),
-        np.arange(atoms),
-        np.zeros(atoms, dtype=np.int64),
+        facts.zero,
+        np.where(closes < NEVER, closes + shifts[:, None], NEVER),
+        np.arange(len(shifts)),
+        np.zeros(len(shifts), dtype=np.int64),
         tuple(plan.tracks[row] for row in plan.rows),
         matched,
-        places,
+        tuple(np.split(number, np.cumsum([len(t) for t in times])[:-1])),
     )
 
 
-def _events(closes: Ints, places: Sequence[Ints], matched: Sequence[Matched]) -> Ints:
-    events = np.where(closes < NEVER, 2 * closes + 1, _NO_EVENT)
-    for row, place, match in zip(events, places, matched, strict=True):
-        np.minimum.at(row, place, 2 * match.arrival)
-    return events
-
-
-@dataclass(frozen=True)
-class _Delay:
-    """What says when the atoms of a track close."""
-
-    of_lane: Ints
-    latest: int | None
-    """The latest time point of one whose time the answer does not show, NEVER if there is none."""
-
-    def closing(self, time: Ints, lane: Ints) -> Ints:
-        """When the atom of a track closes at some times in some lanes."""
-        if self.latest is None:
-            return time + self.of_lane[lane]
-        if self.latest >= NEVER:
-            return np.full(len(time), NEVER)
-        return self.latest + self.of_lane[lane]
-
-
-def _delay(
+def _closing(
     track: CellAtom, keys: dict[Var, Ints], columns: Columns, delays: Delays, lanes: int
-) -> _Delay:
-    of_lane = delays_of(track.atom, keys, columns, delays, lanes)
+) -> Ints:
+    """For each lane when the atom of a track closes, counted from its time if the answer shows it,
+    else from 0; NEVER if it does not."""
+    delay = delays_of(track.atom, keys, columns, delays, lanes)
     time = track.atom.time
     assert time is not None
     if time.base is None:
-        return _Delay(of_lane, time.offset)
+        return time.offset + delay
     if not is_private(time.base):
-        return _Delay(of_lane, None)
+        return delay
     latest = Bounds.of(time_comparisons(track.comparisons), [time]).latest(time)
-    return _Delay(of_lane, int(NEVER) if latest is None else latest)
+    return np.full(lanes, NEVER) if latest is None else latest + delay

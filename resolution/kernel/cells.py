@@ -13,16 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from resolution.delays import Delays
 from resolution.kernel.automaton import Automaton, Support
-from resolution.kernel.board import Board, CellAtom, Matched, lay_out, object_variables
-from resolution.kernel.columns import NEVER, Bools, Columns, Ints, distinct
+from resolution.kernel.board import Board, CellAtom, Matched, object_variables
+from resolution.kernel.columns import NEVER, Bools, Columns, Int32s, Ints, distinct
+from resolution.kernel.drive import Events, drive
 from resolution.kernel.relations import holds
 from resolution.kernel.render import Block, Renderer
 from resolution.kernel.text import chosen, less
@@ -34,10 +32,10 @@ from resolution.terms import Atom, Comparison, Term, Time, Var
 
 MOST_ATOMS = 62
 """The atoms of a cell are bits of one integer."""
-_ROWS = 8
-"""Rows a cell for which there is room at first: memory that is not written to costs nothing."""
-_MARGIN = 100_000
-"""Room for the rows of one cell more."""
+_STEP = 2**14
+"""Cells that are driven together: their rows stay in the cache."""
+_ROWS = 16
+"""Rows a cell for which there is room."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +77,16 @@ class CellPlan:
     def shifts(self) -> tuple[int, ...]:
         """… and how far it is from the answer's time."""
         return tuple(shift for _, shift in self._moved)
+
+    def form(self, support: Support) -> Form | None:
+        """How its triples are shown, where that is the same for all: it stays for the next call."""
+        if support not in self._forms:
+            self._forms[support] = form_of(self, support)
+        return self._forms[support]
+
+    @cached_property
+    def _forms(self) -> dict[Support, Form | None]:
+        return {}
 
     @cached_property
     def automaton(self) -> Automaton:
@@ -172,47 +180,108 @@ def _require_distinct(atoms: tuple[CellAtom, ...], shown: set[Var]) -> None:
 
 @dataclass(frozen=True)
 class CellLives:
-    """The lives of the triples of all cells, one row each."""
+    """The lives of the triples of some cells, one row each."""
 
     plan: CellPlan
     board: Board
     automaton: Automaton
-    cell: npt.NDArray[np.int32]
+    cell: Int32s
     """The place of the cell."""
-    place: npt.NDArray[np.int32]
+    place: Int32s
     """Where the hypotheses stand among those of all states, in the state in which it appeared."""
-    start: Ints
-    end: Ints
-    """When it left `S_τ`, NEVER if it did not."""
+    since: Events
+    until: Events
+    """From when to when it is in `S_τ`, counted as the cell counts; `until` the greatest number
+    where it stays."""
 
     @property
     def size(self) -> int:
         """Bytes of the triples themselves."""
-        rows = (self.cell, self.place, self.start, self.end)
+        rows = (self.cell, self.place, self.since, self.until)
         return sum(column.nbytes for column in rows)
 
+    @cached_property
+    def _zero(self) -> Ints:
+        return self.board.grid.time(self.cell.astype(np.int64)) + self.board.zero
 
-def evaluate(plan: CellPlan, columns: Columns, delays: Delays) -> CellLives | None:
-    """The life of every triple, None if no fact matches."""
-    board = lay_out(plan, columns, delays)
-    if board is None:
-        return None
-    rows = _run(plan.automaton, _applicable(plan, board, columns), board)
-    return CellLives(plan, board, plan.automaton, *rows)
+    @cached_property
+    def start(self) -> Ints:
+        return self._zero + self.since
+
+    @cached_property
+    def end(self) -> Ints:
+        """When it left `S_τ`, NEVER if it did not."""
+        stays = self.until == np.iinfo(self.until.dtype).max
+        return np.where(stays, NEVER, self._zero + self.until)
+
+    def take(self, rows: Bools) -> CellLives:
+        found = {n: getattr(self, n)[rows] for n in ("cell", "place", "since", "until")}
+        return replace(self, **found)
 
 
-def _applicable(plan: CellPlan, board: Board, columns: Columns) -> npt.NDArray[np.int32]:
+def evaluate(
+    plan: CellPlan, board: Board, cells: Ints, columns: Columns, step: int = _STEP
+) -> Iterator[CellLives]:
+    """Drives cells through their events: the life of every triple, for `step` cells at a time.
+
+    The columns of one part are written over by the next.
+    """
+    automaton = plan.automaton
+    which = np.empty((2, _ROWS * step), dtype=np.int32)
+    when = np.empty((2, _ROWS * step), dtype=board.events.dtype)
+    for begin in range(0, len(cells), step):
+        rest = cells[begin : begin + step].copy()
+        states = _applicable(plan, board, rest, columns)
+        unknown = np.empty(len(rest), dtype=np.int64)
+        least, weight, size = board.combinations(int(states.max()) + 1)
+        alike = np.full((size, 2), -1, dtype=np.int32)
+        rows = 0
+        while len(rest):
+            known = automaton.tables()
+            if 2 * known.most > which.shape[1]:
+                more = 2, 2 * known.most
+                which = np.concatenate([which, np.empty(more, which.dtype)], axis=1)
+                when = np.concatenate([when, np.empty(more, when.dtype)], axis=1)
+            done, rows, again = drive(
+                rest, states, board.events, board.row, board.shift,
+                known.states, automaton.width, known.moves, known.number, known.most,
+                least, weight, alike, rows, which, when, unknown,
+            )  # fmt: skip
+            for edge in set(unknown[:again].tolist()):
+                automaton.meet(edge)
+            full = done < len(rest)
+            rest, states = (np.concatenate([c[:again], c[done:]]) for c in (rest, states))
+            if rows and (full or not len(rest)):
+                yield CellLives(plan, board, automaton, *which[:, :rows], *when[:, :rows])
+                rows = 0
+                alike.fill(-1)
+
+
+def _applicable(plan: CellPlan, board: Board, cells: Ints, columns: Columns) -> Int32s:
     """The state in which each cell begins: which premise sets its answer leaves possible."""
-    bound = board.bound(plan.base, slice(None)) if any(plan.guards) else {}
+    if any(plan.guards):
+        return _tested(plan, board, cells, columns)
+    # Nearly all are late enough for every premise set.
+    every = plan.automaton.start(frozenset(range(len(plan.premise_sets))))
+    states = np.full(len(cells), every, dtype=np.int32)
+    early = np.flatnonzero(board.grid.time(cells) < max(plan.least))
+    if len(early):
+        states[early] = _tested(plan, board, cells[early], columns)
+    return states
+
+
+def _tested(plan: CellPlan, board: Board, cells: Ints, columns: Columns) -> Int32s:
+    time = board.grid.time(cells)
+    bound = board.bound(plan.base, cells) if any(plan.guards) else {}
     tests: dict[object, Bools] = {}
     needs: list[list[object]] = []
     for guard, least in zip(plan.guards, plan.least, strict=True):
         for comparison in guard:
             tests.setdefault(comparison, holds(comparison, bound, columns))
-        tests.setdefault(least, board.time >= least)
+        tests.setdefault(least, time >= least)
         needs.append([*guard, least])
     order = list(tests)
-    code = np.zeros(len(board.time), dtype=np.int64)
+    code = np.zeros(len(cells), dtype=np.int64)
     for place, test in enumerate(order):
         code |= tests[test].astype(np.int64) << place
     which, first = distinct(code)
@@ -224,59 +293,27 @@ def _applicable(plan: CellPlan, board: Board, columns: Columns) -> npt.NDArray[n
     return np.array(states, dtype=np.int32)[which]
 
 
-def _run(
-    automaton: Automaton, states: npt.NDArray[np.int32], board: Board
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Ints, Ints]:
-    """Drives every cell through its events and notes when each triple appears and goes."""
-    from resolution.kernel.drive import drive
-
-    cells = board.cells.copy()
-    unknown = np.empty(len(cells), dtype=np.int64)
-    read = board.events, board.row, board.shift
-    which: list[npt.NDArray[np.int32]] = []
-    when: list[Ints] = []
-    while len(cells):
-        room = _ROWS * len(cells) + _MARGIN
-        out = np.empty((2, room), dtype=np.int32), np.empty((2, room), dtype=np.int64)
-        done, rows, again = drive(cells, states, *read, NEVER, *automaton.tables(), *out, unknown)
-        if rows:
-            which.append(out[0][:, :rows])
-            when.append(out[1][:, :rows])
-        for edge in set(unknown[:again].tolist()):
-            automaton.meet(edge)
-        cells = np.concatenate([cells[:again], cells[done:]])
-    cell, place = _joined(which, np.int32)
-    start, end = _joined(when, np.int64)
-    return cell, place, start, end
-
-
-def _joined(parts: list[npt.NDArray[Any]], kind: Any) -> npt.NDArray[Any]:
-    if len(parts) == 1:
-        return parts[0]
-    return np.concatenate([np.empty((2, 0), dtype=kind), *parts], axis=1)
-
-
 # --- blocks --------------------------------------------------------------------------------------
 
 
 def at_home(lives: CellLives, columns: Columns) -> CellLives:
     """The triples whose answers are those of their groups."""
     assert lives.plan.answer.time is not None
+    which, first = distinct(lives.cell)
+    cells = lives.cell[first].astype(np.int64)
     board = lives.board
-    bound = board.bound(lives.plan.base, slice(None))
-    times = board.time + lives.plan.answer.time.offset
-    group = board.groups[board.lane]
-    rows = columns.homes.have(lives.plan.answer, bound, group, times)[lives.cell]
-    found = {n: getattr(lives, n)[rows] for n in ("cell", "place", "start", "end")}
-    return replace(lives, **found)
+    bound = board.bound(lives.plan.base, cells)
+    times = board.grid.time(cells) + lives.plan.answer.time.offset
+    group = board.groups[board.grid.lane(cells)]
+    return lives.take(columns.homes.have(lives.plan.answer, bound, group, times)[which])
 
 
 def tables(lives: CellLives, renderer: Renderer) -> Iterator[pa.Table]:
-    """The triples of all cells, each with the evidence it shows, as tables of TRIPLES."""
+    """The triples of cells, each with the evidence it shows, as tables of TRIPLES."""
     together: list[tuple[Form, Ints]] = []
     witnesses = _Witnesses(lives, renderer)
     for supports, rows in _choices(lives):
-        form = form_of(lives.plan, supports[0]) if len(supports) == 1 else None
+        form = lives.plan.form(supports[0]) if len(supports) == 1 else None
         if form is not None:
             together.append((form, rows))
             continue
@@ -293,13 +330,13 @@ def _choices(lives: CellLives) -> Iterator[tuple[tuple[Support, ...], Ints]]:
     """The rows of triples that have the same supports."""
     if not len(lives.cell):
         return
-    _, offsets, visible, _ = lives.automaton.tables()
+    known = lives.automaton.tables()
     order = np.argsort(lives.place, kind="stable")
     places, first = np.unique(lives.place[order], return_index=True)
-    states = np.searchsorted(offsets, places, "right") - 1
+    states = np.searchsorted(known.offsets, places, "right") - 1
     choices: dict[tuple[int, tuple[Support, ...]], list[Ints]] = {}
     for state, hypotheses, rows in zip(
-        states.tolist(), visible[places].tolist(), np.split(order, first[1:]), strict=True
+        states.tolist(), known.hypotheses[places].tolist(), np.split(order, first[1:]), strict=True
     ):
         supports = lives.automaton.answers[state][hypotheses]
         choices.setdefault((hypotheses, supports), []).append(rows)
@@ -383,7 +420,7 @@ class _Witnesses:
         if plan.base is not None:
             bound[plan.base] = match.time
         texts = self._renderer.atom(atom, bound)
-        return Witnesses.of(board.places[row], len(board.time), texts, match.arrival)
+        return Witnesses.of(board.places[row], board.grid.size, texts, match.arrival)
 
 
 def _private(atom: Atom, shown: set[Var]) -> list[Var]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -13,10 +13,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from resolution.kernel.compiled import compiled
+from resolution.kernel.strings import Strings
 from resolution.routing import SEPARATOR
 from resolution.terms import Atom, Operator, Value, Var, parse_value, show
 
 Ints = npt.NDArray[np.int64]
+Int32s = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 
 NEVER = np.int64(2**62)
@@ -40,6 +43,7 @@ class Facts:
     """The codes in each place in which some atom has a variable."""
     time: Ints
     arrival: Ints
+    fresh: Bools
     having: dict[Constants, Bools]
     """Which of them have the constants of an atom."""
 
@@ -52,8 +56,15 @@ class Facts:
             {place: codes[rows] for place, codes in self.args.items()},
             self.time[rows],
             self.arrival[rows],
+            self.fresh[rows],
             {},
         )
+
+    def before(self) -> Facts:
+        """Those that are not fresh."""
+        old = ~self.fresh
+        having = {wanted: fits[old] for wanted, fits in self.having.items()}
+        return replace(self.where(old), having=having)
 
 
 @dataclass(frozen=True)
@@ -75,9 +86,10 @@ class Homes:
     ) -> Homes:
         _, rows = distinct(group)
         groups = group[rows]
-        first = _numbers(pc.fill_null(table["first"], 0))[rows]
-        past = _numbers(pc.fill_null(table["past"], int(NEVER)))[rows]
-        values = pc.split_pattern(pc.take(table["key"], pa.array(rows)), SEPARATOR)
+        table = table.select(["first", "past", "key"]).take(pa.array(rows))
+        first = _numbers(pc.fill_null(table["first"], 0))
+        past = _numbers(pc.fill_null(table["past"], int(NEVER)))
+        values = pc.split_pattern(table["key"], SEPARATOR)
         key = {
             place: pc.list_element(values, number).combine_chunks()
             for number, place in enumerate(places)
@@ -125,27 +137,33 @@ class Columns:
         """
         table = table.combine_chunks()
         group, time, arrival = (_numbers(table[name]) for name in ("group", "time", "arrival"))
+        fresh = _truths(table["fresh"])
         read = _Table(table)
         patterns: dict[str, list[Atom]] = {}
         for atom in atoms:
             patterns.setdefault(atom.predicate, []).append(atom)
         found: dict[str, Facts] = {}
-        written: list[pa.StringArray] = []
+        written = [np.empty(0, dtype=np.int64)]
         for predicate, alike in patterns.items():
             rows, having = read.rows(predicate, alike)
             if not len(rows):
                 continue
             places = sorted({p for a in alike for p, v in enumerate(a.args) if isinstance(v, Var)})
-            texts = [read.texts(rows, place) for place in places]
-            args = {place: np.empty(0, dtype=np.int64) for place in places}
-            found[predicate] = Facts(group[rows], args, time[rows], arrival[rows], having)
-            written.extend(texts)
-        encoded = pa.concat_arrays(written or [pa.array([], pa.string())]).dictionary_encode()
-        codes = np.split(_numbers(encoded.indices), np.cumsum([len(t) for t in written])[:-1])
-        columns = iter(codes)
+            args = {place: read.places(rows, place) for place in places}
+            found[predicate] = Facts(
+                group[rows], args, time[rows], arrival[rows], fresh[rows], having
+            )
+            written.extend(args.values())
+        encoded, texts = read.values.encoded(np.concatenate(written))
+        codes = iter(np.split(encoded, np.cumsum([len(part) for part in written])[:-1])[1:])
         for facts in found.values():
-            facts.args.update({place: next(columns) for place in facts.args})
-        return cls(found, encoded.dictionary, Homes.of(table, group, key, encoded.dictionary))
+            facts.args.update({place: next(codes) for place in facts.args})
+        return cls(found, texts, Homes.of(table, group, key, texts))
+
+    def before(self) -> Columns:
+        """The columns without the fresh facts."""
+        facts = {predicate: facts.before() for predicate, facts in self.facts.items()}
+        return replace(self, facts=facts, _like={})
 
     def like(self, atom: Atom) -> Facts:
         """The facts with the atom's constants, with equal arguments where it has equal variables,
@@ -213,18 +231,19 @@ class _Table:
     """The text of a table of facts."""
 
     def __init__(self, table: pa.Table) -> None:
-        self._predicate = table["predicate"].combine_chunks()
-        lists = table["args"].combine_chunks()
-        self._values = lists.flatten()
+        self._predicate = Strings.of(_whole(table["predicate"]))
+        lists = _whole(table["args"])
+        self.values = Strings.of(lists.flatten())
         self._start = _numbers(lists.offsets)[:-1] - lists.offsets[0].as_py()
-        self._equal: dict[str, Bools] = {}
 
     def rows(self, predicate: str, atoms: list[Atom]) -> tuple[Ints, dict[Constants, Bools]]:
         """The rows that may match one of the atoms, and which of them each atom's constants fit."""
-        rows = np.flatnonzero(_truths(pc.equal(self._predicate, predicate)))
+        rows = self._predicate.equal(predicate)
         patterns = {_constants(atom) for atom in atoms} - {()}
+        single = {constant for wanted in patterns for constant in wanted}
+        has = {(p, text): self.values.are(self.places(rows, p), text) for p, text in single}
         having = {
-            wanted: np.logical_and.reduce([self._has(rows, p, text) for p, text in wanted])
+            wanted: np.logical_and.reduce([has[constant] for constant in wanted])
             for wanted in patterns
         }
         if any(not _constants(atom) for atom in atoms) or not having:
@@ -232,43 +251,54 @@ class _Table:
         fits = np.logical_or.reduce(list(having.values()))
         return rows[fits], {wanted: fit[fits] for wanted, fit in having.items()}
 
-    def texts(self, rows: Ints, place: int) -> pa.StringArray:
-        if len(rows) == len(self._values):
-            return self._values
-        return self._values.take(pa.array(self._start[rows] + place))
-
-    def _has(self, rows: Ints, place: int, text: str) -> Bools:
-        if text not in self._equal:
-            self._equal[text] = _truths(pc.equal(self._values, text))
-        found: Bools = self._equal[text][self._start[rows] + place]
+    def places(self, rows: Ints, place: int) -> Ints:
+        """Where the arguments of some rows stand among the values."""
+        found: Ints = self._start[rows] + place
         return found
 
 
-def _truths(array: pa.BooleanArray) -> Bools:
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _truths(array: pa.BooleanArray | pa.ChunkedArray) -> Bools:
     return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
 def _no_facts(arity: int) -> Facts:
     none = np.empty(0, dtype=np.int64)
-    return Facts(none, dict.fromkeys(range(arity), none), none, none, {})
+    return Facts(none, dict.fromkeys(range(arity), none), none, none, none != none, {})
 
 
 def _numbers(array: pa.Array | pa.ChunkedArray) -> Ints:
     return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def distinct(code: Ints) -> tuple[Ints, Ints]:
+def distinct(code: Ints | Int32s) -> tuple[Ints, Ints]:
     """For each row the number of its code among the distinct ones, and where each first stands."""
-    low, high = int(code.min(initial=0)), int(code.max(initial=0))
+    low, high = (int(code.min()), int(code.max())) if len(code) else (0, 0)
     if high - low >= 16 * len(code) + 1024:
         _, first, number = np.unique(code, return_index=True, return_inverse=True)
         return number.astype(np.int64), first
     # Codes that lie close together are numbered by a table, without sorting.
-    place = np.full(high - low + 1, -1, dtype=np.int64)
-    place[(code - low)[::-1]] = np.arange(len(code))[::-1]
-    first = place[place >= 0]
-    place[place >= 0] = np.arange(len(first))
-    return place[code - low], first
+    number, first = _by_table(code, low, np.full(high - low + 1, -1, dtype=np.int64))
+    return number, first
+
+
+@compiled
+def _by_table(code: Ints, low: int, table: Ints) -> tuple[Ints, Ints]:
+    for at in range(len(code) - 1, -1, -1):
+        table[code[at] - low] = at
+    first = np.empty(min(len(code), len(table)), np.int64)
+    count = 0
+    for at in range(len(table)):
+        if table[at] >= 0:
+            first[count], table[at] = table[at], count
+            count += 1
+    number = np.empty(len(code), np.int64)
+    for at in range(len(code)):
+        number[at] = table[code[at] - low]
+    return number, first[:count]
 
 
 def text_of(numbers: Ints) -> pa.StringArray:

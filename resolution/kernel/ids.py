@@ -45,32 +45,46 @@ def _hash(
     for row in range(len(bounds) - 1):
         start = bounds[row]
         size = head + bounds[row + 1] - start
-        for half in range(2):
-            k0, k1 = keys[2 * half], keys[2 * half + 1]
-            state = (
-                k0 ^ _U(0x736F6D6570736575),
-                k1 ^ _U(0x646F72616E646F6D),
-                k0 ^ _U(0x6C7967656E657261),
-                k1 ^ _U(0x7465646279746573),
-            )
-            word = _U(0)
-            for at in range(size):
-                letter = prefix[at] if at < head else letters[start + at - head]
-                word |= _U(letter) << _U(8 * (at & 7))
-                if at & 7 == 7:
-                    state = _mixed(state, word)
-                    word = _U(0)
-            state = _mixed(state, word | _U(size & 255) << _U(56))
-            v0, v1, v2, v3 = state[0], state[1], state[2] ^ _U(255), state[3]
-            for _ in range(4):
-                v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-            value = v0 ^ v1 ^ v2 ^ v3
-            value = (value ^ (value >> _U(30))) * _U(0xBF58476D1CE4E5B9)
-            value = (value ^ (value >> _U(27))) * _U(0x94D049BB133111EB)
-            value ^= value >> _U(31)
-            for place in range(16):
-                nibble = (value >> _U(60 - 4 * place)) & _U(15)
-                out[32 * row + 16 * half + place] = digits[nibble]
+        one, other = _begun(keys[0], keys[1]), _begun(keys[2], keys[3])
+        word = _U(0)
+        for at in range(size):
+            letter = prefix[at] if at < head else letters[start + at - head]
+            word |= _U(letter) << _U(8 * (at & 7))
+            if at & 7 == 7:
+                one, other = _mixed(one, word), _mixed(other, word)
+                word = _U(0)
+        word |= _U(size & 255) << _U(56)
+        _write(_ended(_mixed(one, word)), digits, out, 32 * row)
+        _write(_ended(_mixed(other, word)), digits, out, 32 * row + 16)
+
+
+@compiled
+def _begun(k0: Any, k1: Any) -> Any:
+    return (
+        k0 ^ _U(0x736F6D6570736575),
+        k1 ^ _U(0x646F72616E646F6D),
+        k0 ^ _U(0x6C7967656E657261),
+        k1 ^ _U(0x7465646279746573),
+    )
+
+
+@compiled
+def _ended(state: Any) -> Any:
+    v0, v1, v2, v3 = state[0], state[1], state[2] ^ _U(255), state[3]
+    for _ in range(4):
+        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+    value = v0 ^ v1 ^ v2 ^ v3
+    value = (value ^ (value >> _U(30))) * _U(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> _U(27))) * _U(0x94D049BB133111EB)
+    return value ^ (value >> _U(31))
+
+
+@compiled
+def _write(
+    value: Any, digits: npt.NDArray[np.uint8], out: npt.NDArray[np.uint8], start: int
+) -> None:
+    for place in range(16):
+        out[start + place] = digits[(value >> _U(60 - 4 * place)) & _U(15)]
 
 
 @compiled

@@ -24,13 +24,16 @@ class Relation:
     bound: dict[Var, Ints]
     """Codes of object variables, values of time variables."""
     arrival: Ints
+    fresh: Bools | None = None
+    """Which facts were read in this batch, where rows are facts."""
 
     def __len__(self) -> int:
         return len(self.group)
 
     def take(self, rows: Ints | Bools) -> Relation:
         bound = {var: column[rows] for var, column in self.bound.items()}
-        return Relation(self.group[rows], bound, self.arrival[rows])
+        fresh = None if self.fresh is None else self.fresh[rows]
+        return Relation(self.group[rows], bound, self.arrival[rows], fresh)
 
 
 def matching(atom: Atom, comparisons: Sequence[Comparison], columns: Columns) -> Relation:
@@ -42,7 +45,7 @@ def matching(atom: Atom, comparisons: Sequence[Comparison], columns: Columns) ->
     }
     if atom.time.base is not None:
         bound[atom.time.base] = facts.time - atom.time.offset
-    found = Relation(facts.group, bound, facts.arrival)
+    found = Relation(facts.group, bound, facts.arrival, facts.fresh)
     tests = [
         holds(comparison, bound, columns)
         for comparison in comparisons
@@ -122,7 +125,10 @@ def numbered(*tables: list[Ints]) -> list[Ints]:
         column = np.concatenate(parts)
         if not len(column):
             continue
-        low, size = int(column.min()), int(column.max()) - int(column.min()) + 1
+        low = int(column.min())
+        size = int(column.max()) - low + 1
+        if size == 1:
+            continue
         if int(code.max()) + 1 > 2**62 // size:
             code = np.unique(code, return_inverse=True)[1].astype(np.int64)
             values, column = np.unique(column, return_inverse=True)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from resolution.changes import TRIPLES
 from resolution.kernel.automaton import Support
-from resolution.kernel.columns import NEVER, Ints
+from resolution.kernel.columns import NEVER, Ints, distinct
 from resolution.kernel.ids import identifiers
 from resolution.kernel.text import column, or_null
 from resolution.substitution import variables
@@ -27,9 +27,6 @@ from resolution.terms import Atom
 if TYPE_CHECKING:
     from resolution.kernel.cells import CellLives, CellPlan
     from resolution.kernel.render import Renderer
-
-_TEXTS = 2_000_000
-"""Texts of atoms that are held at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +75,18 @@ def written(
     rows = np.concatenate([rows for _, rows in found])
     form = np.repeat(np.arange(len(found)), [len(rows) for _, rows in found])
     forms = [form for form, _ in found]
-    step = max(1, _TEXTS // len(lives.plan.atoms))
-    order = np.argsort(lives.cell[rows], kind="stable")
-    rows, form = rows[order], form[order]
-    starts = np.arange(0, len(lives.board.time), step)
-    ends = np.searchsorted(lives.cell[rows], starts + step)
-    for first, begin, end in zip(starts, np.r_[0, ends[:-1]], ends, strict=True):
-        if end > begin:
-            part = slice(begin, end)
-            yield _Part(lives, renderer, int(first), step).table(forms, form[part], rows[part])
+    yield _Part(lives, renderer, rows).table(forms, form, rows)
 
 
 class _Part:
-    """Cells from `first` on, `step` of them."""
+    """The cells of some rows."""
 
-    def __init__(self, lives: CellLives, renderer: Renderer, first: int, step: int) -> None:
+    def __init__(self, lives: CellLives, renderer: Renderer, rows: Ints) -> None:
         board = lives.board
-        cells = np.arange(first, min(first + step, len(board.time)))
+        self._cell, first = distinct(lives.cell[rows])
+        cells = lives.cell[rows[first]].astype(np.int64)
         self._lives = lives
         self._renderer = renderer
-        self._first = first
         self._bound = board.bound(lives.plan.base, cells)
         self._size = len(cells)
         self._arrivals = np.stack([board.arrival(n, cells) for n in range(len(board.row))])
@@ -119,7 +108,7 @@ class _Part:
 
     def table(self, forms: list[Form], form: Ints, rows: Ints) -> pa.Table:
         lives, size = self._lives, len(rows)
-        cell = lives.cell[rows].astype(np.int64) - self._first
+        cell = self._cell
         evidence = _Lists([f.evidence for f in forms], form, cell)
         hypotheses = _Lists([f.hypotheses for f in forms], form, cell)
         answer = len(lives.plan.atoms)  # its texts come after those of the atoms
