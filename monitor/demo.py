@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -33,6 +34,8 @@ from storage import embedded, version
 from storage.store import home_folder, open_store
 
 PORT = 8501
+_OURS = "select id from runs where started_at >= %(since)s"
+"""A demo before this one left its answers in the same store."""
 _PATIENCE = 20.0  # seconds for a part to end by itself once it was asked to
 _SLOWEST = 300.0  # seconds for a first answer, on a machine that is busy with something else
 
@@ -77,6 +80,7 @@ def run(seconds: float | None, say: Callable[[str], None]) -> None:
     say(f"starting the store, the wind farm, the monitor and the dashboard ({folder.path})")
     folder.prepare()
     began = time.monotonic()
+    since = datetime.now(UTC)
     _bring_up(folder.path)
     # The monitor takes longest to start: it does so while the store is made.
     with _told_to_end() as ended, _Parts(folder) as parts, ExitStack() as stack:
@@ -86,7 +90,7 @@ def run(seconds: float | None, say: Callable[[str], None]) -> None:
         port = _free_port()
         parts.start("dashboard", "--port", str(port))
         with psycopg.connect(store.url("reader"), autocommit=True) as db:
-            first = _Greeting(folder, port, began, say)
+            first = _Greeting(folder, port, began, since, say)
             while not ended.wait(0.5):
                 parts.check()
                 first.look(db)
@@ -95,7 +99,7 @@ def run(seconds: float | None, say: Callable[[str], None]) -> None:
                     break
             say("\nending")
             parts.end()
-            summary = _summary(db, time.monotonic() - began)
+            summary = _summary(db, since, time.monotonic() - began)
     say(summary)
     if seconds is not None and not first.answered and not ended.is_set():
         raise DemoFailed(f"no answer came up in {_SLOWEST:.0f} s; look into {folder.log('run')}")
@@ -214,8 +218,16 @@ def _environment() -> dict[str, str]:
 class _Greeting:
     """What is said once: the address when somebody answers there, then the first answer."""
 
-    def __init__(self, folder: Folder, port: int, began: float, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        folder: Folder,
+        port: int,
+        began: float,
+        since: datetime,
+        say: Callable[[str], None],
+    ) -> None:
         self._folder, self._port, self._began, self._say = folder, port, began, say
+        self._since = since
         self._served = False
         self.answered = False
 
@@ -228,7 +240,9 @@ class _Greeting:
 
     def _first_answer(self, db: psycopg.Connection[Any]) -> None:
         found = db.execute(
-            "select answer, hypotheses->>0, deadline from pending_answers order by deadline limit 1"
+            "select answer, hypotheses->>0, deadline from pending_answers "
+            f"where run in ({_OURS}) order by deadline limit 1",
+            {"since": self._since},
         ).fetchone()
         if found is None:
             return
@@ -238,21 +252,36 @@ class _Greeting:
         after = time.monotonic() - self._began
         self._say(f"first pending answer after {after:.0f} s: {answer}")
         self._say(f"  it waits for {awaited}, until {by} at the latest")
-        self._say(_TRY.format(port=self._port, home=self._folder.path, facts=self._folder.facts))
+        self._say(
+            _TRY.format(
+                port=self._port,
+                home=shlex.quote(str(self._folder.path)),
+                whilst=_command(),
+                facts=shlex.quote(str(self._folder.facts)),
+            )
+        )
 
 
 _TRY = """
 Three things to try
   1. Open http://127.0.0.1:{port}, choose a pending answer, and watch what becomes of it.
-  2. Ask what closes next:
-       WHILST_HOME='{home}' whilst sql \\
+  2. Ask what closes next, in another terminal:
+       WHILST_HOME={home} {whilst} sql \\
          "select answer, hypotheses, deadline from pending_answers order by deadline limit 5"
   3. Make a turbine of your own fail, with three readings in a row:
        for i in 1 2 3; do
          printf '{{"fact": "Temp", "args": ["mine", "high"], "time": %s}}\\n' $(date +%s) \\
-           > '{facts}'/mine-$i-$$.jsonl; sleep 1; done
+           > {facts}/mine-$i-$$.jsonl; sleep 1; done
 
 Ctrl-C ends all of it."""
+
+
+def _command() -> str:
+    """How a person calls whilst in another terminal: by its place where it is not on the path."""
+    here = shutil.which(sys.argv[0])
+    if here is None or shutil.which("whilst") == here:
+        return "whilst"
+    return shlex.quote(os.path.abspath(here))
 
 
 def _serves(port: int) -> bool:
@@ -272,7 +301,7 @@ def _free_port() -> int:
     raise DemoFailed("there is no free port for the dashboard")
 
 
-def _summary(db: psycopg.Connection[Any], seconds: float) -> str:
+def _summary(db: psycopg.Connection[Any], since: datetime, seconds: float) -> str:
     views = (
         "pending_answers",
         "confirmed_answers",
@@ -280,11 +309,9 @@ def _summary(db: psycopg.Connection[Any], seconds: float) -> str:
         "late_facts",
         "rejected_events",
     )
-    counts = ", ".join(f"(select count(*) from {view})" for view in views)
-    read = (
-        "select coalesce(sum(facts), 0) from batches b join runs r on r.id = b.run where r.current"
-    )
-    found = db.execute(f"select {counts}, ({read})").fetchone()
+    counts = ", ".join(f"(select count(*) from {view} where run in ({_OURS}))" for view in views)
+    read = f"select coalesce(sum(facts), 0) from batches where run in ({_OURS})"
+    found = db.execute(f"select {counts}, ({read})", {"since": since}).fetchone()
     assert found is not None
     pending, confirmed, refuted, late, rejected, facts = found
     return (

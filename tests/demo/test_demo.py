@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from storage.store import open_store
+from tests.storage.changes import Running, a_program, triple
+
 pytestmark = [pytest.mark.spark, pytest.mark.postgres]
 
 
@@ -55,8 +58,17 @@ def parts_of(home: Path) -> list[str]:
     return found
 
 
+def _leave_an_answer(home: Path) -> None:
+    """What a demo before this one waited for when it ended."""
+    with open_store(home=home) as store:
+        before = Running(store, a_program())
+        before.apply(triple("Malf(older, 0)", hypotheses=["Temp"], start=0, deadline=1), tau=0)
+        before.close()
+
+
 def test_it_runs_for_a_while_and_sums_up(tmp_path: Path) -> None:
     home = tmp_path / "a home"
+    _leave_an_answer(home / "demo")
     with demo(home, DEMO_SECONDS="45") as process:
         said, _ = process.communicate()
     assert process.returncode == 0, said
@@ -64,6 +76,7 @@ def test_it_runs_for_a_while_and_sums_up(tmp_path: Path) -> None:
     assert "Three things to try" in said
     first = re.search(r"first pending answer after (\d+) s: Malf\(\w+, \d+\)", said)
     assert first, said
+    assert "Malf(older, 0)" not in said
     found = re.search(
         r"(\d+) readings in time, (\d+) late, (\d+) rejected; "
         r"answers: (\d+) confirmed, (\d+) pending, (\d+) refuted",
@@ -92,8 +105,6 @@ def test_ctrl_c_ends_all_of_it(tmp_path: Path) -> None:
 
 
 def test_a_second_demo_is_refused_while_one_runs(tmp_path: Path) -> None:
-    from storage.store import open_store
-
     with open_store(home=tmp_path / "demo"), demo(tmp_path, DEMO_SECONDS="5") as process:
         said, _ = process.communicate()
     assert process.returncode == 1
@@ -103,7 +114,6 @@ def test_a_second_demo_is_refused_while_one_runs(tmp_path: Path) -> None:
 def test_a_store_of_an_older_demo_is_brought_up(tmp_path: Path) -> None:
     from monitor.demo import _bring_up
     from storage import embedded, schema, version
-    from storage.store import open_store
 
     _bring_up(tmp_path)  # there is none yet
     assert not any(tmp_path.iterdir())
