@@ -36,7 +36,11 @@ class Background:
         self._thread.join()
         with suppress(psycopg.Error):  # the run says itself where it has lost the store
             if left := outbox.waiting(self._url):
-                log.warning("alerts that wait in the store: %d; `whilst deliver` sends them", left)
+                log.warning(
+                    "alerts that wait in the store: %d; `whilst deliver` sends them, "
+                    "and `whilst alerts list` says what failed",
+                    left,
+                )
 
     def __enter__(self) -> Self:
         return self

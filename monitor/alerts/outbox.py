@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, LiteralString
@@ -264,6 +264,26 @@ def summary(url: str) -> Rows:
     place = found.columns.index("url")
     masked = ((*row[:place], secrets.shown_url(row[place]), *row[place + 1 :]) for row in found)
     return Rows(found.columns, masked)
+
+
+def in_short(summary: Rows) -> Rows:
+    """What fits a line of a terminal: where to, how it stands, what the last attempt brought."""
+    columns = ["name", "url", "status", "waiting", "delivered", "dead", "last_attempt", "said"]
+
+    def lines() -> Iterator[tuple[object, ...]]:
+        for row in summary:
+            one = dict(zip(summary.columns, row, strict=True))
+            at = one["last_attempt_at"]
+            said = one["last_error"] or one["last_status"]
+            if one["status"] == "disabled":
+                said = one["status_reason"] or said
+            yield (
+                *(one[name] for name in columns[:6]),
+                at and f"{at.astimezone():%Y-%m-%d %H:%M:%S}",
+                said,
+            )
+
+    return Rows(columns, lines())
 
 
 def dead(url: str, limit: int) -> Rows:

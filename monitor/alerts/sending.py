@@ -69,7 +69,12 @@ class Target:
     def of(cls, alert: Alert) -> Target:
         """Read the references; where one stands for nothing, the error says which."""
         url = secrets.read(alert.url)
-        checked_url(url)
+        try:
+            checked_url(url)
+        except AlertError as error:
+            if not secrets.is_reference(alert.url):
+                raise
+            raise AlertError(f"{alert.url}: {error}") from None
         headers = {name: _line(name, value) for name, value in alert.headers.items()}
         return cls(alert, url, headers, secrets.Signer.of(alert.references))
 

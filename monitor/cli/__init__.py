@@ -8,7 +8,8 @@ import typer
 
 app = typer.Typer(
     name="whilst",
-    help="Answers while you wait: which hold, which may still come, and what each waits for.",
+    help="Answers while you wait: which hold, which may still come, and what each waits for.\n\n"
+    "Example: `whilst init farm`",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,

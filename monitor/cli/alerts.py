@@ -12,7 +12,9 @@ import typer
 from monitor.cli.store import Format, StoreOption
 
 alerts = typer.Typer(
-    help="Look after webhooks: list, retry, test, disable, enable.", no_args_is_help=True
+    help="Look after webhooks: list, retry, test, disable, enable.\n\n"
+    "Example: `whilst alerts list`",
+    no_args_is_help=True,
 )
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the alert.")]
@@ -98,6 +100,8 @@ def deliver(
         done = asyncio.run(run())
     typer.echo(f"delivered {done.delivered}, failed attempts {done.failed}")
     if once and (done.failed or done.troubles):
+        if done.failed:
+            typer.echo("`whilst alerts list` says what failed", err=True)
         raise typer.Exit(1)
 
 
@@ -111,6 +115,8 @@ def list_(
 ) -> None:
     """List where alerts go, how many wait, went and were given up, and the last attempt.
 
+    JSON and CSV hold more: events, queries, the oldest that waits, latency.
+
     Examples: `whilst alerts list`, `whilst alerts list --dead`
     """
     import sys
@@ -120,7 +126,10 @@ def list_(
 
     with _store(store) as url:
         _registered(url, config)
-        write(outbox.dead(url, limit) if dead else outbox.summary(url), format.value, sys.stdout)
+        rows = outbox.dead(url, limit) if dead else outbox.summary(url)
+        if format is Format.table and not dead:
+            rows = outbox.in_short(rows)
+        write(rows, format.value, sys.stdout)
 
 
 @alerts.command()

@@ -14,7 +14,8 @@ from typing import Annotated
 import typer
 
 db = typer.Typer(
-    help="Look after the store: start, stop, status, url, upgrade, prune and more.",
+    help="Look after the store: start, stop, status, url, upgrade, prune and more.\n\n"
+    "Example: `whilst db status`",
     no_args_is_help=True,
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -72,7 +73,10 @@ def test_failures_are_said(
     whilst("alerts", "list")
     receiver.behaviour = lambda _: Reply(500)
     running.apply(confirmed("a"), tau=2)
-    whilst("deliver", "--once", code=1)
+    assert "`whilst alerts list` says what failed" in whilst("deliver", "--once", code=1)
+    assert re.search(
+        r"^pager +http://\S+/… +enabled +1 .* the reply was 500$", whilst("alerts", "list"), re.M
+    )
     (row,) = json.loads(whilst("alerts", "list", "--format", "json"))
     assert (row["waiting"], row["last_status"], row["last_error"]) == (1, 500, "the reply was 500")
     receiver.behaviour = lambda _: Reply()
@@ -109,6 +113,12 @@ def test_disabled_and_enabled(
 
 
 def test_mistakes(whilst, tmp_path: Path) -> None:
+    (tmp_path / "url").write_text("ftp://example.org")
+    (tmp_path / "other.toml").write_text(
+        '[[alert]]\nname = "x"\nurl_file = "url"\nsecret_env = "HOOK_SECRET"\n'
+    )
+    said = whilst("alerts", "test", "x", "--config", "other.toml", code=1)
+    assert said == f"error: file:{tmp_path}/url: the URL has to begin with https:// or http://\n"
     assert "there is no missing.toml" in whilst("deliver", "--config", "missing.toml", code=1)
     (tmp_path / "whilst.toml").write_text('[[alert]]\nname = "x"\nurl = "http://127.0.0.1/"\n')
     said = whilst("deliver", "--once", code=1)

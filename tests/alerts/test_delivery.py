@@ -422,7 +422,7 @@ def test_what_is_left_is_said_at_the_end(
     receiver.behaviour = lambda _: Reply(500)
     running.apply(confirmed("a"), tau=2)
     Background(store.url("writer")).stop(drain=60)
-    assert "alerts that wait in the store: 1; `whilst deliver` sends them" in caplog.messages
+    assert "alerts that wait in the store: 1; `whilst deliver` sends them" in caplog.text
     receiver.behaviour = lambda _: Reply()
     outbox.retry(store.url("writer"), "hook", [])
     caplog.clear()
