@@ -13,10 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from resolution.bounds import decide
 from resolution.kernel.compiled import compiled
 from resolution.kernel.strings import Strings
 from resolution.routing import SEPARATOR
-from resolution.terms import Atom, Operator, Value, Var, parse_value, show
+from resolution.terms import Atom, Comparison, Operator, Value, Var, parse_value, show
 
 Ints = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -205,6 +206,9 @@ class Columns:
 
     def compare(self, left: Ints | Value, operator: Operator, right: Ints | Value) -> Bools:
         """An object comparison, row by row; a side is a column of codes or a constant."""
+        if not isinstance(left, np.ndarray) and not isinstance(right, np.ndarray):
+            # A rank is a place among the values of the facts: two others may have the same.
+            return np.asarray(decide(Comparison(left, operator, right)))
         (a, text), (b, other_text) = self._side(left), self._side(right)
         same_kind: Bools = np.asarray(text == other_text)
         outcomes: dict[Operator, Bools] = {

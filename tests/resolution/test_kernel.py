@@ -96,6 +96,19 @@ def test_numbers_that_no_double_holds_are_compared_by_value(large: int, comparis
     assert found == {triple["triple"]: triple for triple in said}
 
 
+@pytest.mark.parametrize("condition", ["X <= b", "X < m", "X = b", "X != m", "X >= b"])
+def test_constants_that_no_fact_holds_are_compared_with_one_another(condition: str) -> None:
+    program = load(
+        "stream r() delay 3. stream s(x) delay 4. "
+        f"q(T) <- r(T), s(X, T), s(m, T), {condition}. query q(T)."
+    )
+    arrived = {Atom("r", (), Time(None, 5)): 6}
+    sets = premise_sets(program, program.queries[0])
+    said = [row(life, program.delays, arrived) for life in lives(sets, program.delays, arrived)]
+    found = by_id(Kernel(program).triples(0, table(arrived)))
+    assert found == {triple["triple"]: triple for triple in said}
+
+
 @settings(max_examples=60)
 @given(cases(facts=9), st.randoms(use_true_random=False))
 def test_any_cut_into_batches_adds_up_to_the_same(case: Case, chance: random.Random) -> None:
