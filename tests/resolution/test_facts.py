@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolution.facts import Arrivals, Fact, RejectedEvent, fact_of, read_event, time_point
+from resolution.facts import (
+    LAST_POINT,
+    Arrivals,
+    Fact,
+    RejectedEvent,
+    fact_of,
+    read_event,
+    time_point,
+)
 from resolution.program import load
 from resolution.terms import Atom, Time, parse_value, show
 
@@ -127,6 +135,10 @@ def test_types() -> None:
         ({"fact": "Temp", "args": [{}, "b"], "time": 0}, "device is an object"),
         ({"fact": "Temp", "args": ["a", "b"]}, '"time" is missing'),
         ({"fact": "Temp", "args": ["a", "b"], "time": -1}, "they count from 0"),
+        (
+            {"fact": "Temp", "args": ["a", "b"], "time": LAST_POINT + 1},
+            '"time" is beyond the last time point',
+        ),
         (
             {"fact": "Temp", "args": ["a", "b"], "time": 1e30},
             '"time" is beyond the last time point',

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from resolution.facts import LAST_POINT
 from resolution.kernel import FACTS, Kernel, board
 from resolution.kernel.cells import CellPlan
 from resolution.kernel.minimality import AtMost, Compares, Foreign
@@ -78,6 +79,21 @@ def test_facts_far_apart_need_no_place_for_the_time_between() -> None:
     found = Kernel(program).triples(0, table(arrived)).to_pylist()
     confirmed = {said["answer"] for said in found if not said["hypotheses"]}
     assert confirmed == {"q(a, 0)", f"q(a, {10**15})"}
+
+
+@pytest.mark.parametrize("form", ["p(X, T+1)", "p(Y, T+1)", "p(Y, S), S <= T+1"])
+def test_a_fact_of_the_last_time_point_counts(form: str) -> None:
+    longest = 2**53
+    program = load(
+        f"stream p(x) delay {longest}. q(X, T) <- p(X, T), {form}. query q(X, T). query p(X, T)."
+    )
+    last = Atom("p", ("a",), Time(None, LAST_POINT))
+    arrived = {last: LAST_POINT, Atom("p", ("b",), Time(None, 0)): longest}
+    for query, asked in enumerate(program.queries):
+        sets = premise_sets(program, asked)
+        said = [row(life, program.delays, arrived) for life in lives(sets, program.delays, arrived)]
+        found = by_id(Kernel(program).triples(query, table(arrived)))
+        assert found == {triple["triple"]: triple for triple in said}
 
 
 @pytest.mark.parametrize("large", [2**53, 10**310])
