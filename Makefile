@@ -11,6 +11,8 @@ SECONDS_EACH ?= 60
 
 # Keep bytecode whatever the shell says: a suite of many processes compiles every package anew without.
 export PYTHONDONTWRITEBYTECODE :=
+# The banner of Material says nothing about these pages.
+export NO_MKDOCS_2_WARNING := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test check fmt demo docs pins clean chaos cluster cluster-up cluster-down soak fuzz bench \
