@@ -16,7 +16,8 @@ import numpy as np
 
 from resolution.bounds import decide
 from resolution.delays import Delays
-from resolution.kernel.columns import NEVER, Bools, Columns, Ints
+from resolution.kernel.columns import NEVER, Bools, Columns, Ints, distinct
+from resolution.kernel.lookup import first_of_each
 from resolution.kernel.patterns import delays_of
 from resolution.kernel.ranges import Minima, least_text
 from resolution.kernel.relations import (
@@ -229,7 +230,7 @@ def _rows(
     merged = {v: np.concatenate([t.bound[v] for t in tables]) for v in order}
     whole = Relation(group, merged, np.zeros(len(group), dtype=np.int64))
     code = numbered([group, *merged.values()])[0]
-    whole = whole.take(np.unique(code, return_index=True)[1])
+    whole = whole.take(first_of_each(code))
     ok = Windows(premises, _times(premises, whole.bound), len(whole)).satisfiable
     for comparison in premises.comparisons:
         if variables(comparison) <= bound:
@@ -298,7 +299,7 @@ def _stages(
         for n in ground:
             leads = leads & ~((arrived[n] == start) & (n < last))
         code = sum((there[n].astype(np.int64) << n for n in ground), np.zeros(len(rows), np.int64))
-        for mask in np.unique(code[leads]).tolist():
+        for mask in present(code[leads]):
             evidence = [n for n in ground if mask >> n & 1]
             if set().union(*(variables(premises.atoms[n]) for n in evidence)) != bound:
                 continue
@@ -312,6 +313,12 @@ def _stages(
                 "arrived": moments,
                 "closes": {n: column[chosen] for n, column in closes.items()},
             }, start[chosen], columns)  # fmt: skip
+
+
+def present(masks: Ints) -> list[int]:
+    """The different ones, in order."""
+    found: list[int] = masks[distinct(masks)[1]].tolist()
+    return found
 
 
 def _distinct(
@@ -331,7 +338,7 @@ def _distinct(
             same = equal(premises.atoms[a], premises.atoms[b], rows.bound, columns, len(rows))
             if same is not None:
                 repeated |= same.astype(np.int64) << b
-    for mask in np.unique(repeated).tolist():
+    for mask in present(repeated):
         chosen = np.flatnonzero(repeated == mask)
         shown = [n for n in evidence if not mask >> n & 1]
         awaited = [n for n in missing if not mask >> n & 1]

@@ -18,7 +18,8 @@ import numpy as np
 from resolution.bounds import decide
 from resolution.kernel.columns import NEVER, Bools, Columns, Ints
 from resolution.kernel.forms import Candidates, Form, value
-from resolution.kernel.relations import expand, lookup_least, numbered
+from resolution.kernel.lookup import least, spans
+from resolution.kernel.relations import expand, numbered
 from resolution.terms import Atom, Comparison, Operator, Term, Time, Var
 
 Own: TypeAlias = Term | Time
@@ -240,10 +241,10 @@ def ended_by(
         wanted, known = numbered(ours, theirs)
         across = [c for c in embedding.checks if _has_foreign(c)]
         if across:
-            least = _least_across(large, small, rows, wanted, known, across, columns)
+            met = _least_across(large, small, rows, wanted, known, across, columns)
         else:
-            least = lookup_least(wanted, known, small.start)
-        end[rows] = np.minimum(end[rows], least)
+            met = least(wanted, known, small.start)
+        end[rows] = np.minimum(end[rows], met)
     return end
 
 
@@ -278,16 +279,14 @@ def _least_across(
 ) -> Ints:
     """The least start among the smaller rows that join and pass the checks on both."""
     order = np.argsort(known, kind="stable")
-    start = np.searchsorted(known[order], wanted, "left")
-    stop = np.searchsorted(known[order], wanted, "right")
-    mine, theirs = expand(start, stop)
+    mine, theirs = expand(*spans(wanted, known[order]))
     theirs = order[theirs]
     ok = np.ones(len(mine), dtype=np.bool_)
     for check in checks:
         ok &= _holds(check, large, rows[mine], small, theirs, columns)
-    least = np.full(len(rows), NEVER, dtype=np.int64)
-    np.minimum.at(least, mine[ok], small.start[theirs[ok]])
-    return least
+    first = np.full(len(rows), NEVER, dtype=np.int64)
+    np.minimum.at(first, mine[ok], small.start[theirs[ok]])
+    return first
 
 
 def _has_foreign(check: Check) -> bool:

@@ -15,8 +15,9 @@ import pyarrow as pa
 from resolution.delays import Delays
 from resolution.kernel.columns import NEVER, Bools, Columns, Ints
 from resolution.kernel.forms import Candidates, Form, candidates
+from resolution.kernel.lookup import least
 from resolution.kernel.minimality import Embedding, embeddings, ended_by, entailed
-from resolution.kernel.relations import lookup_least, numbered
+from resolution.kernel.relations import numbered
 from resolution.kernel.render import Block, Renderer
 from resolution.kernel.text import SEPARATOR
 from resolution.premises import PremiseSet
@@ -113,7 +114,7 @@ def _soonest(found: Candidates) -> Candidates:
     if seen == form.bound:
         return found
     key = numbered([found.rows.group, *(found.rows.bound[v] for v in sorted(seen))])[0]
-    return found.take(found.start == lookup_least(key, key, found.start))
+    return found.take(found.start == least(key, key, found.start))
 
 
 def _block(found: Candidates) -> Block:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from resolution.kernel.columns import NEVER, Ints
+from resolution.kernel.compiled import compiled
 
 
 class Minima:
@@ -40,12 +41,22 @@ class Minima:
 
 def place(values: Ints, low: Ints, high: Ints, least: Ints) -> Ints:
     """In each range of ascending values, the first place of one that is at least `least`."""
-    low, high = low.copy(), high.copy()
-    while (low < high).any():
-        middle = (low + high) // 2
-        below = (low < high) & (values[np.minimum(middle, len(values) - 1)] < least)
-        low, high = np.where(below, middle + 1, low), np.where(below, high, middle)
-    return low
+    found = np.empty(len(low), dtype=np.int64)
+    _place(values, low, high, least, found)
+    return found
+
+
+@compiled
+def _place(values: Ints, low: Ints, high: Ints, least: Ints, found: Ints) -> None:
+    for row in range(len(low)):
+        first, past = low[row], high[row]
+        while first < past:
+            middle = (first + past) // 2
+            if values[middle] < least[row]:
+                first = middle + 1
+            else:
+                past = middle
+        found[row] = first
 
 
 def least_text(minima: Minima, times: Ints, low: Ints, high: Ints, most: Ints) -> Ints:

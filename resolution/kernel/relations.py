@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from resolution.bounds import Bounds
-from resolution.kernel.columns import NEVER, Bools, Columns, Ints
+from resolution.kernel.columns import Bools, Columns, Ints
+from resolution.kernel.lookup import least, spans
 from resolution.kernel.ranges import place
 from resolution.substitution import variables
 from resolution.terms import Atom, Comparison, Time, Var
@@ -91,7 +92,7 @@ def join(left: Relation, right: Relation, time: Var | None, bounds: Bounds) -> R
 
 def between(keys: Ints, moments: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints]:
     """Where in rows sorted by key and moment those of a key from low to high begin and end."""
-    first, past = np.searchsorted(keys, key, "left"), np.searchsorted(keys, key, "right")
+    first, past = spans(key, keys)
     start = place(moments, first, past, low)
     return start, place(moments, start, past, high + 1)
 
@@ -144,15 +145,4 @@ def first_arrival(rows: Relation, atom: Atom, facts: Relation) -> Ints:
         [rows.group, *(rows.bound[v] for v in shared)],
         [facts.group, *(facts.bound[v] for v in shared)],
     )
-    return lookup_least(wanted, known, facts.arrival)
-
-
-def lookup_least(wanted: Ints, keys: Ints, values: Ints) -> Ints:
-    """For each wanted key the least of its values, NEVER where it has none."""
-    order = np.lexsort((values, keys))
-    at = np.searchsorted(keys[order], wanted)
-    inside = np.minimum(at, max(len(keys) - 1, 0))
-    if not len(keys):
-        return np.full(len(wanted), NEVER, dtype=np.int64)
-    found = keys[order][inside] == wanted
-    return np.where(found, values[order][inside], NEVER)
+    return least(wanted, known, facts.arrival)
