@@ -25,7 +25,7 @@ from resolution.kernel.relations import holds
 from resolution.kernel.render import Block, Renderer
 from resolution.kernel.text import chosen, less
 from resolution.kernel.witness import Witnesses
-from resolution.kernel.written import Form, form_of, written
+from resolution.kernel.written import Forms, written
 from resolution.premises import PremiseSet
 from resolution.substitution import apart, apply, apply_comparison, unify, variables
 from resolution.terms import Atom, Comparison, Term, Time, Var
@@ -78,15 +78,10 @@ class CellPlan:
         """… and how far it is from the answer's time."""
         return tuple(shift for _, shift in self._moved)
 
-    def form(self, support: Support) -> Form | None:
-        """How its triples are shown, where that is the same for all: it stays for the next call."""
-        if support not in self._forms:
-            self._forms[support] = form_of(self, support)
-        return self._forms[support]
-
     @cached_property
-    def _forms(self) -> dict[Support, Form | None]:
-        return {}
+    def forms(self) -> Forms:
+        """How triples are shown, as far as the automaton is known: it stays for the next call."""
+        return Forms(self)
 
     @cached_property
     def automaton(self) -> Automaton:
@@ -310,36 +305,32 @@ def at_home(lives: CellLives, columns: Columns) -> CellLives:
 
 def tables(lives: CellLives, renderer: Renderer) -> Iterator[pa.Table]:
     """The triples of cells, each with the evidence it shows, as tables of TRIPLES."""
-    together: list[tuple[Form, Ints]] = []
     witnesses = _Witnesses(lives, renderer)
-    for supports, rows in _choices(lives):
-        form = lives.plan.form(supports[0]) if len(supports) == 1 else None
-        if form is not None:
-            together.append((form, rows))
-            continue
+    form = lives.plan.forms.of(lives.place)
+    for supports, rows in _choices(lives, np.flatnonzero(form < 0)):
         offers = [_block(lives, support, rows, witnesses) for support in supports]
         chosen = _least_text(offers, renderer)
         for number, offer in enumerate(offers):
             part = offer if len(offers) == 1 else offer.take(chosen == number)
             if len(part):
                 yield renderer.table(part)
-    yield from written(lives, together, renderer)
+    yield from written(lives, np.flatnonzero(form >= 0), form, renderer)
 
 
-def _choices(lives: CellLives) -> Iterator[tuple[tuple[Support, ...], Ints]]:
-    """The rows of triples that have the same supports."""
-    if not len(lives.cell):
+def _choices(lives: CellLives, rows: Ints) -> Iterator[tuple[tuple[Support, ...], Ints]]:
+    """Of some rows of triples those that have the same supports."""
+    if not len(rows):
         return
     known = lives.automaton.tables()
-    order = np.argsort(lives.place, kind="stable")
-    places, first = np.unique(lives.place[order], return_index=True)
+    rows = rows[np.argsort(lives.place[rows], kind="stable")]
+    places, first = np.unique(lives.place[rows], return_index=True)
     states = np.searchsorted(known.offsets, places, "right") - 1
     choices: dict[tuple[int, tuple[Support, ...]], list[Ints]] = {}
-    for state, hypotheses, rows in zip(
-        states.tolist(), known.hypotheses[places].tolist(), np.split(order, first[1:]), strict=True
+    for state, hypotheses, some in zip(
+        states.tolist(), known.hypotheses[places].tolist(), np.split(rows, first[1:]), strict=True
     ):
         supports = lives.automaton.answers[state][hypotheses]
-        choices.setdefault((hypotheses, supports), []).append(rows)
+        choices.setdefault((hypotheses, supports), []).append(some)
     for (_, supports), parts in choices.items():
         yield supports, np.concatenate(parts)
 

@@ -113,4 +113,5 @@ def lists(columns: Sequence[pa.Array], kind: pa.DataType, size: int) -> pa.ListA
 
 def or_null(moments: Ints) -> pa.Int64Array:
     """Time points, null for NEVER."""
-    return pa.array(moments, pa.int64(), mask=moments >= NEVER)
+    never = moments >= NEVER
+    return pa.array(moments, pa.int64(), mask=never if never.any() else None)

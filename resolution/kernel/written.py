@@ -8,7 +8,7 @@ that text. A batch of few facts costs little, however many forms there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 
 from resolution.changes import TRIPLES
 from resolution.kernel.automaton import Support
-from resolution.kernel.columns import NEVER, Ints, distinct
+from resolution.kernel.columns import NEVER, Int32s, Ints, distinct
+from resolution.kernel.compiled import compiled
 from resolution.kernel.ids import identifiers
 from resolution.kernel.text import column, or_null
 from resolution.substitution import variables
@@ -39,7 +40,29 @@ class Form:
     hypotheses: tuple[int, ...]
 
 
-def form_of(plan: CellPlan, support: Support) -> Form | None:
+class Forms:
+    """The forms of triples by the places that they have in the automaton of a plan."""
+
+    def __init__(self, plan: CellPlan) -> None:
+        self.known: dict[Form, int] = {}
+        self._plan = plan
+        self._states = 0
+        self._of_place: list[int] = []
+
+    def of(self, places: Int32s) -> Int32s:
+        """The number of the form in each place; -1 where rows differ in more than their values,
+        or where several supports are to choose from."""
+        answers = self._plan.automaton.answers
+        for found in answers[self._states :]:
+            for supports in found.values():
+                form = _form(self._plan, supports[0]) if len(supports) == 1 else None
+                number = -1 if form is None else self.known.setdefault(form, len(self.known))
+                self._of_place.append(number)
+        self._states = len(answers)
+        return np.array(self._of_place, dtype=np.int32)[places]
+
+
+def _form(plan: CellPlan, support: Support) -> Form | None:
     """The form of a support; None where its rows differ in more than their values."""
     bits = plan.bits[support.premises]
     atoms = {bit: plan.atoms[bit].atom for bit in bits}
@@ -66,16 +89,10 @@ def _start(atom: Atom) -> str:
     return f"{atom.predicate}("
 
 
-def written(
-    lives: CellLives, found: Sequence[tuple[Form, Ints]], renderer: Renderer
-) -> Iterator[pa.Table]:
-    """The rows of each form as tables of TRIPLES."""
-    if not found:
-        return
-    rows = np.concatenate([rows for _, rows in found])
-    form = np.repeat(np.arange(len(found)), [len(rows) for _, rows in found])
-    forms = [form for form, _ in found]
-    yield _Part(lives, renderer, rows).table(forms, form, rows)
+def written(lives: CellLives, rows: Ints, form: Int32s, renderer: Renderer) -> Iterator[pa.Table]:
+    """Some rows, given the numbers of their forms, as tables of TRIPLES."""
+    if len(rows):
+        yield _Part(lives, renderer, rows).table(list(lives.plan.forms.known), form[rows], rows)
 
 
 class _Part:
@@ -106,13 +123,13 @@ class _Part:
         by_text = sorted(range(len(atoms)), key=lambda bit: _start(atoms[bit]))
         self._rank = np.argsort(by_text)
 
-    def table(self, forms: list[Form], form: Ints, rows: Ints) -> pa.Table:
+    def table(self, forms: list[Form], form: Int32s, rows: Ints) -> pa.Table:
         lives, size = self._lives, len(rows)
         cell = self._cell
-        evidence = _Lists([f.evidence for f in forms], form, cell)
-        hypotheses = _Lists([f.hypotheses for f in forms], form, cell)
+        evidence = _Lists([f.evidence for f in forms], form, cell, self._size)
+        hypotheses = _Lists([f.hypotheses for f in forms], form, cell, self._size)
         answer = len(lives.plan.atoms)  # its texts come after those of the atoms
-        said = _Lists([(answer, *f.hypotheses) for f in forms], form, cell)
+        said = _Lists([(answer, *f.hypotheses) for f in forms], form, cell, self._size)
         sets = [lives.plan.premise_sets[f.premises] for f in forms]
         query = sets[0].query
         asked = str(query.atom)
@@ -144,7 +161,7 @@ class _Part:
 
     def _shown(self, atoms: _Lists) -> pa.ListArray:
         """The texts of each row's atoms."""
-        return pa.ListArray.from_arrays(atoms.offsets, self._texts.take(atoms.places(self._size)))
+        return atoms.of(self._texts.take(pa.array(atoms.places)))
 
     def _text(self, atom: Atom) -> pa.StringArray:
         return column(self._renderer.atom(atom, self._bound), self._size)
@@ -152,43 +169,62 @@ class _Part:
     def _ends(self, hypotheses: _Lists, end: Ints) -> tuple[Ints, pa.StringArray, Ints]:
         """The deadline, the hypothesis that closes then (the least text of several), and when an
         arrival put an end to the triple, NEVER if none did."""
-        if not hypotheses.bits.shape[1]:
-            return np.full(len(end), NEVER), pa.nulls(len(end), pa.string()), end
-        closes = hypotheses.values(self._closes)
-        met = hypotheses.values(self._arrivals).min(axis=1)
-        deadline = closes.min(axis=1)
-        ranks = np.where(closes == deadline[:, None], self._rank[hypotheses.bits], len(self._rank))
-        ranks[hypotheses.bits < 0] = len(self._rank)
-        which = hypotheses.bits[np.arange(len(end)), ranks.argmin(axis=1)]
-        at = np.where(deadline < NEVER, which * self._size + hypotheses.cell, 0)
-        reason = self._texts.take(pa.array(at, mask=deadline >= NEVER))
+        deadline, met = np.full((2, len(end)), NEVER)
+        reason = np.zeros(len(end), dtype=np.int64)
+        _ends(
+            hypotheses.bounds, hypotheses.places, self._closes.ravel(), self._arrivals.ravel(),
+            np.repeat(self._rank, self._size), deadline, reason, met,
+        )  # fmt: skip
+        texts = self._texts.take(pa.array(reason, mask=deadline >= NEVER))
         # What closes at the very τ at which something smaller comes has closed; what arrives has
         # not.
-        return deadline, reason, np.where((end == deadline) & (met != end), NEVER, end)
+        return deadline, texts, np.where((end == deadline) & (met != end), NEVER, end)
 
 
 class _Lists:
-    """For each row the atoms of its form, by their bits; -1 where a form has fewer."""
+    """For each row the atoms of its form."""
 
-    def __init__(self, forms: list[tuple[int, ...]], form: Ints, cell: Ints) -> None:
-        width = max(map(len, forms))
-        table = np.full((len(forms), width), -1, dtype=np.int64)
-        for number, bits in enumerate(forms):
-            table[number, : len(bits)] = bits
-        self.bits = table[form]
-        self.cell = cell
-        self._there = self.bits >= 0
-        counts = self._there.sum(axis=1)
-        self.offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
+    def __init__(self, forms: list[tuple[int, ...]], form: Int32s, cell: Ints, size: int) -> None:
+        begin = np.cumsum([0, *map(len, forms)])
+        bits = np.array([bit for bits in forms for bit in bits], dtype=np.int64)
+        self.bounds = np.concatenate([[0], np.cumsum(np.diff(begin)[form])])
+        self.places = np.empty(self.bounds[-1], dtype=np.int64)
+        """Where each stands in a column that holds, atom by atom, `size` cells."""
+        _list(begin, bits, form, cell, size, self.places)
 
-    def places(self, size: int) -> pa.Int64Array:
-        """Where the atoms of all rows stand in a column that holds, atom by atom, `size` cells."""
-        return pa.array((self.bits * size + self.cell[:, None])[self._there])
+    def of(self, values: pa.Array) -> pa.ListArray:
+        return pa.ListArray.from_arrays(pa.array(self.bounds.astype(np.int32)), values)
 
     def moments(self, table: Ints) -> pa.ListArray:
-        return pa.ListArray.from_arrays(self.offsets, or_null(self.values(table)[self._there]))
+        return self.of(or_null(table.ravel()[self.places]))
 
-    def values(self, table: Ints) -> Ints:
-        """What a table of atoms and cells says, NEVER where a form has fewer atoms."""
-        found = table[np.maximum(self.bits, 0), self.cell[:, None]]
-        return np.where(self._there, found, NEVER)
+
+@compiled
+def _list(begin: Ints, bits: Ints, form: Int32s, cell: Ints, size: int, places: Ints) -> None:
+    at = 0
+    for row in range(len(form)):
+        for bit in range(begin[form[row]], begin[form[row] + 1]):
+            places[at] = bits[bit] * size + cell[row]
+            at += 1
+
+
+@compiled
+def _ends(
+    bounds: Ints,
+    places: Ints,
+    closes: Ints,
+    arrivals: Ints,
+    rank: Ints,
+    deadline: Ints,
+    reason: Ints,
+    met: Ints,
+) -> None:
+    """For each row the least closing and, of those that close then, the place of the least rank;
+    and the least arrival."""
+    for row in range(len(deadline)):
+        for at in range(bounds[row], bounds[row + 1]):
+            place = places[at]
+            met[row] = min(met[row], arrivals[place])
+            tied = closes[place] == deadline[row] and rank[place] < rank[reason[row]]
+            if closes[place] < deadline[row] or tied:
+                deadline[row], reason[row] = closes[place], place

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import resolution.kernel
 from resolution.facts import LAST_POINT
 from resolution.kernel import FACTS, Kernel, board
 from resolution.kernel.cells import CellPlan
@@ -65,11 +66,39 @@ def test_kernel_is_the_reference(case: Case) -> None:
         assert found == expected(case, query)
 
 
-@settings(max_examples=60)
-@given(cases())
-def test_the_board_of_scattered_facts_says_the_same(case: Case) -> None:
-    with patch.object(board, "_close_together", lambda *_: False):
+@pytest.mark.parametrize(
+    ("module", "name", "value"),
+    [
+        pytest.param(board, "_close_together", lambda *_: False, id="facts far apart"),
+        pytest.param(board, "_COMBINATIONS", 0, id="no two cells alike"),
+        pytest.param(board, "_SMALL", 0, id="moments of 64 bits"),
+        pytest.param(resolution.kernel, "_TEXTS", 1, id="one cell at a time"),
+    ],
+)
+def test_every_way_through_the_cells_says_the_same(module: Any, name: str, value: Any) -> None:
+    @settings(max_examples=60)
+    @given(cases())
+    def same(case: Case) -> None:
         test_kernel_is_the_reference.hypothesis.inner_test(case)
+
+    with patch.object(module, name, value):
+        same()
+
+
+@pytest.mark.parametrize("delay", [3, 10**12])
+def test_cells_whose_events_are_equal_have_equal_triples(delay: int) -> None:
+    """What is kept of one cell serves the next; a long delay leaves too many combinations."""
+    program = load(f"stream p(x) delay {delay}. q(X, T) <- p(X, T), p(X, T+1). query q(X, T).")
+    arrived = {
+        Atom("p", (name,), Time(None, time)): time + late
+        for number, name in enumerate("abcdefgh")
+        for time in range(9)
+        if (late := (number * 3 + time * time) % 5) < 4
+    }
+    sets = premise_sets(program, program.queries[0])
+    said = [row(life, program.delays, arrived) for life in lives(sets, program.delays, arrived)]
+    found = by_id(Kernel(program).triples(0, table(arrived)))
+    assert found == {triple["triple"]: triple for triple in said}
 
 
 def test_facts_far_apart_need_no_place_for_the_time_between() -> None:
