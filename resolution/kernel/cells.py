@@ -4,8 +4,7 @@ Then each answer θ is a *cell* of its own, and all that matters of the facts is
 atom of the cell, which of three values it has: there, still possible, or closed. So a query is an
 automaton over those values. An atom arrives or closes once; the events of a cell, in order, drive
 its state; a state determines `S_τ` of the cell, by rule 4 on sets of bits. States are computed when
-first met, by the definition, and looked up ever after: all cells go on together, one event of each
-at a time, as vectors.
+first met, by the definition, and looked up ever after.
 """
 
 from __future__ import annotations
@@ -222,6 +221,7 @@ def evaluate(
     The columns of one part are written over by the next.
     """
     automaton = plan.automaton
+    step = max(1, min(step, len(cells)))
     which = np.empty((2, _ROWS * step), dtype=np.int32)
     when = np.empty((2, _ROWS * step), dtype=board.events.dtype)
     for begin in range(0, len(cells), step):
