@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -50,6 +51,7 @@ class Shipped:
         if self.token not in _unpacked:
             _unpacked.clear()  # a worker serves one program at a time
             _unpacked[self.token] = self.broadcast.value
+            gc.freeze()  # Spark has a worker collect after each task, 0.1 s for what is imported
         return _unpacked[self.token]
 
     @property
