@@ -23,7 +23,7 @@ class Delays:
     """The delay bounds of a program, in time points."""
 
     bounds: Mapping[str, Mapping[Pattern, int]]
-    """For each stream its patterns, the declaration itself being the one without constants."""
+    """For each stream its patterns, the stream's own bound being one without constants."""
     _known: dict[tuple[str, tuple[Term, ...]], int] = field(
         default_factory=dict, compare=False, repr=False
     )

@@ -103,6 +103,7 @@ class _Compiler:
 
     def program(self) -> Program:
         streams: dict[str, tuple[Field, ...]] = {}
+        own: dict[str, int] = {}
         delays: dict[str, dict[Pattern, int]] = {}
         rigid: dict[str, list[tuple[Value, ...]]] = {}
         rules: list[Rule] = []
@@ -113,8 +114,8 @@ class _Compiler:
                 case syntax.Stream():
                     fields = tuple(Field(f.name, f.type) for f in statement.fields)
                     streams[statement.name] = fields
-                    unspecific: Pattern = (None,) * len(fields)
-                    delays[statement.name] = {unspecific: self._points(statement.delay)}
+                    own[statement.name] = self._points(statement.delay)
+                    delays[statement.name] = {}
                 case syntax.Delay():
                     pattern = tuple(
                         t.value if isinstance(t, syntax.Constant) else None
@@ -134,6 +135,8 @@ class _Compiler:
                     queries.append(Query(self._atom(statement.atom, _Names())))
                 case syntax.Unit():
                     pass
+        for name, fields in streams.items():  # where no pattern says otherwise
+            delays[name].setdefault((None,) * len(fields), own[name])
         return Program(
             self._unit,
             streams,

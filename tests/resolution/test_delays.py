@@ -110,3 +110,14 @@ def test_many_patterns_take_no_search() -> None:
     known = delays(bounds)
     assert sum(known.of(atom(f"d{n}")) for n in range(10_000)) == sum(n % 7 for n in range(10_000))
     assert known.of(atom(X)) == 6
+
+
+@pytest.mark.parametrize(("fields", "pattern"), [("x", "_"), ("", "")])
+def test_a_pattern_without_constants_takes_the_place_of_the_bound_of_its_stream(
+    fields: str, pattern: str
+) -> None:
+    program = load(
+        f"delay S({pattern}) = 2. stream S({fields}) delay 4.\n"
+        f"P(T) <- S({'X, ' if fields else ''}T). query P(T)."
+    )
+    assert program.delays.largest("S") == 2
