@@ -193,12 +193,16 @@ class _Watch(threading.Thread):
 
     def run(self) -> None:
         while not self._ended.wait(0.2):
-            with suppress(psycopg.Error):
-                tau = _complete(self._world) or 0
-                for entry in list(self._waiting):
-                    if (tau + 1) * UNIT / 1000 >= entry[1]:
-                        self._waiting.remove(entry)
-                        self.recovered[entry[0].kind] = time.time() - entry[1]
+            self._look()
+        self._look()  # all may have come in one batch, the last
+
+    def _look(self) -> None:
+        with suppress(psycopg.Error):
+            tau = _complete(self._world) or 0
+            for entry in list(self._waiting):
+                if (tau + 1) * UNIT / 1000 >= entry[1]:
+                    self._waiting.remove(entry)
+                    self.recovered[entry[0].kind] = time.time() - entry[1]
 
 
 def terminate_quietly() -> None:
