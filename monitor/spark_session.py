@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,7 +45,12 @@ def session(
     builder = SparkSession.builder.master(master).appName(app)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    made = builder.getOrCreate()
+    if threading.current_thread() is threading.main_thread():
+        # Spark takes Ctrl-C for itself, to cancel its jobs: under a run that is to end in order.
+        signal.signal(signal.SIGINT, on_interrupt)
+    return made
 
 
 def _settings(master: str, kafka: bool, log_file: Path | None) -> dict[str, str]:
