@@ -86,7 +86,8 @@ def deliver(
 
     from monitor.alerts.deliverer import Deliverer
 
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    logging.basicConfig(format="%(message)s")
+    logging.getLogger("whilst").setLevel(logging.INFO)  # and not of all that libraries say
     with _store(store) as url:
         _registered(url, config)
 

@@ -66,6 +66,18 @@ def test_declared_delivered_and_listed(
     assert all(request.verified(SECRET) for request in receiver.requests)
 
 
+def test_a_store_is_made_without_a_word_of_its_tools(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from monitor.cli import main; main()", "deliver", "--once"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "WHILST_HOME": "home"},
+        timeout=120,
+    )
+    assert (done.stdout, done.stderr) == ("delivered 0, failed attempts 0\n", "")
+
+
 def test_failures_are_said(
     whilst, store: Store, running: Running, receiver: Receiver, tmp_path: Path
 ) -> None:
