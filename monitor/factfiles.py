@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from resolution.errors import WhilstError
+from resolution.errors import WhilstError, count
 from resolution.facts import LONGEST_LINE, Fact, RejectedEvent, fact_of, read_event
 from resolution.program import Program
 
@@ -123,7 +123,9 @@ def _cells(text: str) -> list[str]:
 
 def _event(header: list[str], cells: list[str], program: Program) -> dict[str, str | float]:
     if len(cells) != len(header):
-        raise RejectedEvent(f"the header has {len(header)} columns, the event {len(cells)}")
+        raise RejectedEvent(
+            f"the header has {count(len(header), 'column')}, the event {len(cells)}"
+        )
     row = dict(zip(header, cells, strict=True))
     fields = program.streams.get(row["fact"], ())
     strings = {field.name for field in fields if field.type == "string"}

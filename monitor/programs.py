@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from resolution.checks import check
-from resolution.errors import Diagnostic, Lines, ProgramErrors, WhilstError, quote
+from resolution.errors import Diagnostic, Lines, ProgramErrors, WhilstError, count, quote
 from resolution.parser import decode, parse_partial
 from resolution.syntax import Field, Rigid, Source, Span, Tree
 from resolution.terms import Value, constant
@@ -160,8 +160,10 @@ class _Table:
                 if not cells or (number == 0 and [cell.strip() for cell in cells] == names):
                     continue
                 if len(cells) != len(fields):
-                    message = f"the row has {len(cells)} cells, {quote(self._rigid.name)} has"
-                    self._refuse(line, f"{message} {len(fields)} fields")
+                    message = (
+                        f"the row has {count(len(cells), 'cell')}, {quote(self._rigid.name)} has"
+                    )
+                    self._refuse(line, f"{message} {count(len(fields), 'field')}")
                     continue
                 try:
                     yield tuple(map(_value, cells, fields))

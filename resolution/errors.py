@@ -105,6 +105,10 @@ def quote(text: str) -> str:
     return f"`{shown}…`" if len(text) > _QUOTED else f"`{shown}`"
 
 
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _excerpt(span: Span, text: str, start: int, end: int) -> tuple[str, str]:
     """The part of a line around a place, and the carets under it, as wide as a terminal shows."""
     first = max(start, min(span.start - _BEFORE, end - _WIDTH))

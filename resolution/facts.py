@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from resolution.delays import Delays
-from resolution.errors import WhilstError
+from resolution.errors import WhilstError, count
 from resolution.program import Field, Program
 from resolution.terms import Atom, Time, Value, constant
 
@@ -110,7 +110,9 @@ def _arguments(
         if not isinstance(values, list):
             raise RejectedEvent('"args" must be a list')
         if len(values) != len(fields):
-            raise RejectedEvent(f"{predicate} has {len(fields)} fields, the event {len(values)}")
+            raise RejectedEvent(
+                f"{predicate} has {count(len(fields), 'field')}, the event {len(values)}"
+            )
     else:
         missing = [f.name for f in fields if f.name not in event]
         if missing:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from resolution.checks.scope import LARGEST, Scope, count
+from resolution.checks.scope import LARGEST, Scope
 from resolution.checks.similar import Similar
-from resolution.errors import Diagnostic, quote
+from resolution.errors import Diagnostic, count, quote
 from resolution.program import MILLISECONDS
 from resolution.syntax import (
     Amount,

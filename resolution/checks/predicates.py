@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from resolution.checks.scope import Scope, body_atoms, count
-from resolution.errors import Diagnostic, quote
+from resolution.checks.scope import Scope, body_atoms
+from resolution.errors import Diagnostic, count, quote
 from resolution.syntax import Atom, Rule, Stream
 
 _SHOWN = 12  # names that a hint lists

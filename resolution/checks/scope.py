@@ -118,10 +118,6 @@ def variable_of(term: Term) -> Variable | None:
     return term if isinstance(term, Variable) else None
 
 
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _unread(tree: Tree) -> frozenset[str]:
     """The names and signs between the statements: parts of the text that could not be read."""
     text = tree.source.text

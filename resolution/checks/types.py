@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from resolution.checks.recursion import dependencies
 from resolution.checks.scope import Scope, body_atoms, body_comparisons
-from resolution.errors import Diagnostic, quote
+from resolution.errors import Diagnostic, count, quote
 from resolution.syntax import Atom, Comparison, Constant, Rigid, Rule, Term, Variable
 from resolution.terms import Value, show
 
@@ -169,8 +169,10 @@ def _rows(types: _Types, scope: Scope) -> Iterator[Diagnostic]:
         kinds = [_KINDS.get(field.type or "") for field in declaration.fields]
         for number, row in enumerate((scope.rows or {}).get(declaration.name, ()), 1):
             if len(row) != len(kinds):
-                message = f"row {number} of {quote(declaration.name)} has {len(row)} values"
-                yield Diagnostic(declaration.span, message, f"it has {len(kinds)} fields")
+                message = (
+                    f"row {number} of {quote(declaration.name)} has {count(len(row), 'value')}"
+                )
+                yield Diagnostic(declaration.span, message, f"it has {count(len(kinds), 'field')}")
                 break
             wrong = [v for v, k in zip(row, kinds, strict=True) if k and _kind(v) not in k]
             if wrong:

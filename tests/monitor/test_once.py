@@ -68,7 +68,7 @@ def test_every_event_is_a_fact_or_late_or_rejected(monitor: Make, tmp_path: Path
         ("5", "not UTF-8 at byte 25"),
         ("6", "s is not a stream predicate of the program"),
         ("7", "q is not a stream predicate of the program"),
-        ("8", "p has 1 fields, the event 2"),
+        ("8", "p has 1 field, the event 2"),
         ("9", "x is null; a name, string or number is wanted"),
         ("10", "not JSON"),
         ("11", 'the key "fact" stands twice'),

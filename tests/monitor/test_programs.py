@@ -61,7 +61,7 @@ def test_rows(program: Path, data: str | bytes, expected: list[tuple[object, ...
         ("wt1,one,x\n", "near.csv:1:1: error: `one` is no number, and `n` is int"),
         ("wt1,1.5,x\n", "near.csv:1:1: error: `1.5` is not whole, and `n` is int"),
         ("1e999,1,x\n", "near.csv:1:1: error: `1e999` is too large a number"),
-        ('"a\nb",1,x\nwt2\n', "near.csv:3:1: error: the row has 1 cells"),
+        ('"a\nb",1,x\nwt2\n', "near.csv:3:1: error: the row has 1 cell"),
         ('wt1,1,"x', "near.csv:1:1: error: this is not CSV"),
         (b"wt1,1,x\nwt\xff,1,x", "near.csv:2:3: error: byte 10 (0xff) is not UTF-8"),
         ("wt1,1," + "x" * 200_000, "near.csv:1:1: error: this is not CSV: field larger than"),

@@ -60,7 +60,7 @@ RIGID = 'rigid Near(a, n: int) from "near.csv". A(X, T) <- S(X, T), Near(X, _). 
     [
         ((("wt1", 1),), []),
         ((), ["`Near` has no facts: what needs it has no answers"]),
-        ((("wt1", 1), ("wt2",)), ["row 2 of `Near` has 1 values"]),
+        ((("wt1", 1), ("wt2",)), ["row 2 of `Near` has 1 value"]),
         ((("wt1", 1), ("wt2", "x")), ["row 2 of `Near` is not of its types"]),
         ((("wt1", 1.5),), ["row 1 of `Near` is not of its types"]),
     ],
