@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from hypothesis import strategies as st
 
 from resolution.syntax import (
@@ -80,5 +82,6 @@ def statements() -> st.SearchStrategy[Statement]:
     )
 
 
+@cache  # a strategy made anew for each draw takes most of its time
 def trees() -> st.SearchStrategy[Tree]:
     return st.builds(Tree, st.lists(statements(), max_size=8).map(tuple))
