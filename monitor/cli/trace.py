@@ -36,7 +36,7 @@ def trace(
         typer.Argument(
             help="Files of facts: JSON Lines or CSV with a header, plain or gzip; `-` is "
             "standard input.",
-            metavar="FACTS...",
+            metavar="FACTS",
         ),
     ],
     at: Annotated[
