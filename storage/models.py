@@ -416,7 +416,9 @@ class Endpoint(Base):
     status: Mapped[str] = mapped_column(
         server_default=text("'enabled'"), comment="enabled or disabled"
     )
-    status_reason: Mapped[str | None] = mapped_column(comment="why it is disabled")
+    status_reason: Mapped[str | None] = mapped_column(
+        comment="why it is disabled, or cannot be sent to"
+    )
     changed_at: Mapped[datetime] = _now("wall time of the last change")
 
 

@@ -1,5 +1,5 @@
 """Alerts that are done with fall under retention, and pruning knows how far it has come; late facts
-say whether they would have mattered."""
+say whether they would have mattered, endpoints why they cannot be sent to."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ def upgrade() -> None:
     op.execute("insert into retention (what, days) values ('alerts', 90)")
     op.execute(f"comment on column retention.what is '{_KINDS}, alerts or runs'")
 
+    op.execute(
+        "comment on column endpoints.status_reason is 'why it is disabled, or cannot be sent to'"
+    )
+
     for table, late in (("all_late_facts", ""), ("staged_events", "late: ")):
         op.execute(f"alter table {table} add matched boolean")
         op.execute(
@@ -34,6 +38,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     for table in ("all_late_facts", "staged_events"):
         op.execute(f"alter table {table} drop matched")
+    op.execute("comment on column endpoints.status_reason is 'why it is disabled'")
     op.execute(f"comment on column retention.what is '{_KINDS} or runs'")
     op.execute("delete from retention where what = 'alerts'")
     op.execute("drop index outbox_done_idx")

@@ -17,7 +17,7 @@ import psycopg
 from monitor.alerts.backoff import Backoff
 from monitor.alerts.errors import AlertError
 from monitor.alerts.lanes import Lane, log
-from monitor.alerts.outbox import Endpoint, Presence, Result, Session
+from monitor.alerts.outbox import Presence, Result, Session
 from monitor.alerts.sending import Target
 from storage.errors import StoreError, StoreRefused, one_line, translated
 from storage.writer import CHANNEL
@@ -127,7 +127,7 @@ class Deliverer:
             if listener.done():
                 listener.result()  # raises: the session is lost, and with it every claim
             if loop.time() >= reload_at:
-                await self._reload(await session.endpoints())
+                await self._reload(session)
                 reload_at = loop.time() + _RELOAD
             self._wake.clear()
             if self._stopping:
@@ -176,8 +176,9 @@ class Deliverer:
 
     # --- lanes -----------------------------------------------------------------------------------
 
-    async def _reload(self, endpoints: list[Endpoint]) -> None:
+    async def _reload(self, session: Session) -> None:
         """Bring the lanes to what the store and the secrets say now."""
+        endpoints = await session.endpoints()
         wanted = {}
         troubles = {}
         for endpoint in endpoints:
@@ -185,9 +186,6 @@ class Deliverer:
                 wanted[endpoint.id] = Target.of(endpoint.alert)
             except AlertError as error:
                 troubles[endpoint.alert.name] = str(error)
-        for name, trouble in troubles.items():
-            if self._troubles.get(name) != trouble:
-                log.warning("alert %s: %s", name, trouble)
         for number, lane in list(self._lanes.items()):
             if lane.closed or wanted.get(number) != lane.target:
                 lane.shut()
@@ -198,7 +196,17 @@ class Deliverer:
                     self._lanes[number] = Lane(target, self._backoff, self._done)
                 except AlertError as error:
                     troubles[target.alert.name] = str(error)
+        for name, trouble in troubles.items():
+            if self._troubles.get(name) != trouble:
+                log.warning("alert %s: %s", name, trouble)
         self._troubles = troubles
+        await session.note(
+            {
+                endpoint.id: trouble
+                for endpoint in endpoints
+                if (trouble := troubles.get(endpoint.alert.name)) != endpoint.status_reason
+            }
+        )
         for lane in [lane for lane in self._retired if lane.idle]:
             self._retired.remove(lane)
             await lane.close()

@@ -274,13 +274,10 @@ def in_short(summary: Rows) -> Rows:
         for row in summary:
             one = dict(zip(summary.columns, row, strict=True))
             at = one["last_attempt_at"]
-            said = one["last_error"] or one["last_status"]
-            if one["status"] == "disabled":
-                said = one["status_reason"] or said
             yield (
                 *(one[name] for name in columns[:6]),
                 at and f"{at.astimezone():%Y-%m-%d %H:%M:%S}",
-                said,
+                one["status_reason"] or one["last_error"] or one["last_status"],
             )
 
     return Rows(columns, lines())
@@ -360,6 +357,12 @@ update endpoints set status = 'disabled', status_reason = %s, changed_at = now()
 where id = any (%s) and status = 'enabled'
 """
 
+_NOTE = """
+update endpoints e set status_reason = r.reason, changed_at = now()
+from unnest(%s::integer[], %s::text[]) as r (id, reason)
+where e.id = r.id and e.status = 'enabled'
+"""
+
 # Where a machine is lost, its session should not live on for the two hours of the usual settings.
 _KEEPALIVE = "set tcp_keepalives_idle = 15; set tcp_keepalives_interval = 5"
 # A table that was empty a moment ago makes poor plans to keep.
@@ -387,6 +390,11 @@ class Session:
         cursor = self._db.cursor(row_factory=dict_row)
         await cursor.execute(_ENDPOINTS)
         return [one for one in map(_endpoint, await cursor.fetchall()) if one.status == "enabled"]
+
+    async def note(self, reasons: Mapping[int, str | None]) -> None:
+        """Say of enabled endpoints why nothing can be sent there, or that it can again."""
+        if reasons:
+            await self._db.execute(_NOTE, (list(reasons), list(reasons.values())))
 
     async def claim(self, rooms: Mapping[int, int]) -> list[Claimed]:
         """Due alerts of each endpoint, as many as it has room for, the first of each answer."""

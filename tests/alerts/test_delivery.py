@@ -8,6 +8,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -248,6 +249,27 @@ def test_410_is_logged_once(
     running.apply(*(confirmed(f"a{n}") for n in range(8)), tau=2)
     Background(store.url("writer")).stop(drain=60)
     assert len([said for said in caplog.messages if "replied 410" in said]) == 1
+
+
+def test_why_nothing_can_be_sent_is_noted_until_it_can(
+    store: Store, running: Running, receiver: Receiver, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    register(store, alert(receiver.url, secret=f"file:{secret}"))
+
+    def reason() -> object:
+        ((said,),) = rows(store, "select status_reason from endpoints where status = 'enabled'")
+        return said
+
+    with delivering(store):
+        running.apply(confirmed("a"), tau=2)
+        until(lambda: reason() is not None)
+        assert reason() == f"cannot read the secret in {secret}: No such file or directory"
+        (shown,) = outbox.in_short(outbox.summary(store.url("writer")))
+        assert shown[-1] == reason()
+        secret.write_text(SECRET)
+        until(lambda: statuses(store) == {"delivered": 1})
+        assert reason() is None
 
 
 def test_410_disables_the_endpoint(store: Store, running: Running, receiver: Receiver) -> None:
