@@ -9,7 +9,8 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Set
+from contextlib import suppress
 from typing import Any
 
 from monitor.alerts.errors import Forbidden
@@ -25,6 +26,10 @@ _PUBLIC = ipaddress.ip_network("2000::/3")
 site-local fec0:: and the NAT64 that a network keeps for itself, 64:ff9b:1::."""
 _EXAMPLES = ipaddress.ip_network("3fff::/20")
 """For documents; `is_global` of older Pythons does not know it."""
+_METADATA = frozenset(
+    map(ipaddress.ip_address, ("fd00:ec2::254", "fd20:ce::254", "100.100.100.200"))
+)
+"""Where clouds tell a machine its keys, besides link-local 169.254.169.254."""
 
 
 def _inner(address: Address) -> Address:
@@ -48,17 +53,30 @@ def _public(address: Address) -> bool:
     return address.is_global
 
 
-def check(host: str, allow_private: bool) -> None:
-    """Refuse an address, given as text, that no alert may go to."""
+def check(host: str, allowed: Set[str]) -> None:
+    """Refuse an address, given as text, that no alert with these settings may go to."""
     address = ipaddress.ip_address(host.partition("%")[0])
     inner = _inner(address)
     if inner.is_multicast or inner.is_unspecified or address.is_multicast:
         raise Forbidden(f"the address {address} is refused: no server has it")
-    if not allow_private and not _public(inner):
+    if inner.is_link_local or inner in _METADATA:
+        needed, kind = "allow_link_local", "link-local or a cloud's own"
+    elif not _public(inner):
+        needed, kind = "allow_private", "not public"
+    else:
+        return
+    if needed not in allowed:
         raise Forbidden(
-            f"the address {address} is refused, for it is not public: "
-            "say allow_private = true to send there"
+            f"the address {address} is refused, for it is {kind}: say {needed} = true to send there"
         )
+
+
+def check_host(host: str, allowed: Set[str]) -> None:
+    """Refuse a host that is seen to stand for such an address before any name is resolved."""
+    if host.rstrip(".").rpartition(".")[2] == "localhost":
+        host = "127.0.0.1"
+    with suppress(ValueError):  # a name: what it stands for is checked when it is connected to
+        check(host, allowed)
 
 
 def is_misspelt(host: str) -> bool:
@@ -75,25 +93,12 @@ def is_misspelt(host: str) -> bool:
     return False
 
 
-def plainly_private(host: str) -> bool:
-    """Whether a host is seen to be private before any name is resolved."""
-    if host.rstrip(".").rpartition(".")[2] == "localhost":
-        return True
-    try:
-        check(host, False)
-    except Forbidden:
-        return True
-    except ValueError:
-        pass  # a name: what it stands for is checked when it is connected to
-    return False
-
-
-def guarded(allow_private: bool) -> Callable[[tuple[Any, ...]], socket.socket]:
+def guarded(allowed: Set[str]) -> Callable[[tuple[Any, ...]], socket.socket]:
     """A maker of sockets that makes none for a refused address."""
 
     def make(info: tuple[Any, ...]) -> socket.socket:
         family, kind, protocol, _, address = info
-        check(address[0], allow_private)
+        check(address[0], allowed)
         return socket.socket(family, kind, protocol)
 
     return make

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from monitor.alerts import addresses, secrets, templates
-from monitor.alerts.errors import AlertError
+from monitor.alerts.errors import AlertError, Forbidden
 
 EVENTS = ("confirmed", "pending", "refuted", "deadline")
 FORMATS = ("standard", "slack")
+ALLOWING = ("allow_private", "allow_link_local")
 
 _DEADLINE = re.compile(r"deadline in less than (\S+)")
 _DURATION = re.compile(r"(\d+)(ms|s|m|h|d|w)")
@@ -46,6 +47,7 @@ class Alert:
     format: str = "standard"
     template: str | None = None
     allow_private: bool = False
+    allow_link_local: bool = False
     redirects: int = 0
     """How many redirects (307, 308) are followed."""
     timeout: float = 10.0
@@ -57,6 +59,11 @@ class Alert:
     @property
     def references(self) -> tuple[str, ...]:
         return tuple(s for s in (self.secret, self.previous_secret) if s is not None)
+
+    @property
+    def allowed(self) -> frozenset[str]:
+        """The settings that open addresses."""
+        return frozenset(name for name in ALLOWING if getattr(self, name))
 
 
 def from_file(path: Path) -> tuple[Alert, ...]:
@@ -131,7 +138,7 @@ _KEYS = {
     **dict.fromkeys(("queries", "events"), list),
     **dict.fromkeys(("filter", "headers"), dict),
     **dict.fromkeys(("redirects", "concurrency"), int),
-    "allow_private": bool,
+    **dict.fromkeys(ALLOWING, bool),
 }
 _KINDS = {str: "text", list: "a list", dict: "a table", int: "a number", bool: "true or false"}
 
@@ -160,11 +167,11 @@ def _alert(table: Mapping[str, Any], folder: Path) -> Alert:
     if form == "standard" and secret is None:
         raise AlertError("it needs a secret to sign with: name it in secret_env or secret_file")
     events, within, within_ms = _events(table.get("events", ["confirmed"]))
-    allow_private = table.get("allow_private", False)
+    allowing: dict[str, bool] = {name: table.get(name, False) for name in ALLOWING}
     ca_file = table.get("ca_file")
     return Alert(
         name=name.strip(),
-        url=_url(table, folder, allow_private),
+        url=_url(table, folder, {name for name in ALLOWING if allowing[name]}),
         secret=secret,
         previous_secret=_referred(table, "previous_secret", folder),
         program=table.get("program"),
@@ -176,7 +183,7 @@ def _alert(table: Mapping[str, Any], folder: Path) -> Alert:
         headers=_headers(table.get("headers", {}), folder),
         format=form,
         template=template,
-        allow_private=allow_private,
+        **allowing,
         redirects=_between(table, "redirects", 0, 0, 10),
         timeout=_timeout(table.get("timeout", "10s")),
         concurrency=_between(table, "concurrency", 32, 1, 256),
@@ -195,7 +202,7 @@ def _referred(table: Mapping[str, Any], key: str, folder: Path) -> str | None:
     return secrets.anchored(found[0], folder) if found else None
 
 
-def _url(table: Mapping[str, Any], folder: Path, allow_private: bool) -> str:
+def _url(table: Mapping[str, Any], folder: Path, allowed: Set[str]) -> str:
     reference = _referred(table, "url", folder)
     literal: str | None = table.get("url")
     if (reference is None) == (literal is None):
@@ -206,10 +213,10 @@ def _url(table: Mapping[str, Any], folder: Path, allow_private: bool) -> str:
     if secrets.is_reference(literal):
         return secrets.anchored(literal, folder)
     parts = checked_url(literal)
-    if not allow_private and addresses.plainly_private(parts.hostname or ""):
-        raise AlertError(
-            f"{parts.hostname} is no public address: say allow_private = true to send there"
-        )
+    try:
+        addresses.check_host(parts.hostname or "", allowed)
+    except Forbidden as error:
+        raise AlertError(str(error)) from None
     return literal
 
 

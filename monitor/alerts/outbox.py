@@ -77,6 +77,7 @@ _OPTIONS = (
     "previous_secret",
     "template",
     "allow_private",
+    "allow_link_local",
     "redirects",
     "timeout",
     "concurrency",

@@ -89,7 +89,7 @@ class Sender:
             connector=aiohttp.TCPConnector(
                 limit=alert.concurrency,
                 ssl=_tls(alert.ca_file),
-                socket_factory=addresses.guarded(alert.allow_private),
+                socket_factory=addresses.guarded(alert.allowed),
             ),
             timeout=aiohttp.ClientTimeout(total=None),  # `send` has one for all of it
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -221,7 +221,7 @@ def _said(error: Exception, timeout: float) -> str:
         case aiohttp.ClientConnectorDNSError():
             return "its name cannot be resolved"
         case aiohttp.ClientConnectorError(os_error=cause):
-            if isinstance(cause, Forbidden) or "refused, for it is not public" in str(cause):
+            if isinstance(cause, Forbidden) or "is refused, for it is" in str(cause):
                 return str(cause)
             number = cause.errno or 0
             why = os.strerror(number).lower() if number > 0 else "none of its addresses answers"

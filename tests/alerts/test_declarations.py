@@ -91,6 +91,7 @@ GOOD = {"name": '"a"', "url": '"https://e.org/"', "secret_env": '"S"'}
         ({"url": '"http://127.0.0.1/"'}, "allow_private = true"),
         ({"url": '"http://localhost:80/"'}, "allow_private = true"),
         ({"url": '"http://[::1]/"'}, "allow_private = true"),
+        ({"url": '"http://[fe80::1]/"', "allow_private": "true"}, "allow_link_local = true"),
         ({"url": '"https://e.org/a b"'}, "a space"),
         ({"events": "[]"}, "leave it out"),
         ({"events": '["closed"]'}, "confirmed, pending, refuted"),

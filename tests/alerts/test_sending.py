@@ -14,7 +14,7 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from monitor.alerts import addresses
 from monitor.alerts.backoff import DAY, Backoff, retry_after
-from monitor.alerts.declarations import Alert
+from monitor.alerts.declarations import ALLOWING, Alert
 from monitor.alerts.errors import AlertError, Forbidden
 from monitor.alerts.sending import MOST_SENT, Outcome, Sender, Target
 from tests.alerts.conftest import OLD_SECRET, SECRET, alert
@@ -205,7 +205,7 @@ REFUSED = [
 @pytest.mark.parametrize("address", REFUSED)
 def test_private_addresses_are_refused(address: str) -> None:
     with pytest.raises(Forbidden):
-        addresses.check(address, False)
+        addresses.check(address, frozenset())
 
 
 PUBLIC = [
@@ -216,13 +216,30 @@ PUBLIC = [
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_public_addresses_are_allowed(address: str) -> None:
-    addresses.check(address, False)
+    addresses.check(address, frozenset())
+
+
+CLOUD = [
+    *("169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "fe80::1", "fe80::1%eth0"),
+    *("fd00:ec2::254", "fd20:ce::254", "100.100.100.200"),
+]
+
+
+@pytest.mark.parametrize("address", CLOUD)
+def test_what_clouds_keep_for_themselves_has_a_word_of_its_own(address: str) -> None:
+    """Whoever lets alerts go to this network has not let them ask for the machine's keys."""
+    with pytest.raises(Forbidden, match="say allow_link_local = true"):
+        addresses.check(address, {"allow_private"})
+    addresses.check(address, {"allow_link_local"})
+    addresses.check("10.0.0.1", {"allow_private"})
+    with pytest.raises(Forbidden, match="say allow_private = true"):
+        addresses.check("10.0.0.1", {"allow_link_local"})
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "224.0.0.1", "::", "ff02::1", "::ffff:0.0.0.0"])
 def test_some_addresses_are_never_allowed(address: str) -> None:
     with pytest.raises(Forbidden):
-        addresses.check(address, True)
+        addresses.check(address, frozenset(ALLOWING))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from monitor.alerts import addresses
 from monitor.alerts.declarations import checked_url, declared
-from monitor.alerts.errors import AlertError
+from monitor.alerts.errors import AlertError, Forbidden
 from monitor.alerts.secrets import shown_url
 from monitor.config import ConfigError, milliseconds, pairs, point
 from monitor.doubt import fact_with_arrival
@@ -103,7 +103,8 @@ def address(data: bytes) -> None:
         if len(text) >= 8 and text in str(refused):
             raise AssertionError("the URL stands in the message") from refused
         return
-    addresses.plainly_private(parts.hostname or "")
+    with suppress(Forbidden):
+        addresses.check_host(parts.hostname or "", frozenset())
     host = parts.netloc.rpartition("@")[2]
     assert shown_url("https://" + text) in (f"https://{host}", f"https://{host}/…")
 
