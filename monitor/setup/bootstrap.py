@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from contextlib import ExitStack
 from pathlib import Path
 
 from monitor.setup import jars, java
@@ -43,13 +44,15 @@ def _set_up() -> int:
     began = time.monotonic()
     extras = ["dev"] if java.find() else ["dev", "java"]
     wanted = fingerprint(extras)
-    if not _usable() or not STAMP.is_file() or STAMP.read_text() != wanted:
-        _make_venv()
-        _install(extras)
-        STAMP.write_text(wanted)
-    if any(jars.missing(jar_set) for jar_set in jars.SETS):
-        _say("fetching the JVM parts (Kafka connector and broker, about 50 MB)")
-        subprocess.run([PYTHON, "-m", "monitor.setup.jars"], cwd=ROOT, check=True)
+    with ExitStack() as beside:
+        if not _usable() or not STAMP.is_file() or STAMP.read_text() != wanted:
+            _make_venv()
+            _install(extras)
+            STAMP.write_text(wanted)
+            beside.enter_context(subprocess.Popen([PYTHON, "-m", "monitor.setup.warm"], cwd=ROOT))
+        if any(jars.missing(jar_set) for jar_set in jars.SETS):
+            _say("fetching the JVM parts (Kafka connector and broker, about 50 MB)")
+            subprocess.run([PYTHON, "-m", "monitor.setup.jars"], cwd=ROOT, check=True)
     _say(f"ready after {time.monotonic() - began:.1f} s: .venv/bin/whilst")
     return 0
 
