@@ -40,8 +40,9 @@ check-types:
 	$(PY) -m mypy
 	$(PY) -m mkdocs build --strict --quiet
 
+# Nothing is shared here that a file should keep to one worker, and some files take as long as ten.
 check-tests:
-	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "not service" $(ARGS)
+	$(PY) -m pytest -n $(JOBS) --dist worksteal -m "not service" $(ARGS)
 
 fmt: setup ## Format the code and mend what the linter can
 	$(PY) -m ruff check --fix .
