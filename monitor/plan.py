@@ -54,7 +54,7 @@ def routed(
     streams = Streams.of(program)
     found: list[DataFrame] = []
     for events, header in streams_of_events:
-        rows = events.withColumn("now", F.unix_millis(F.current_timestamp()))
+        rows = events.withColumn("now", _batch_time())
         if header is None:
             found.append(parsed(rows, program, rules.arrival_field))
         else:
@@ -78,6 +78,16 @@ def routed(
     if rules.until is not None:
         rows = rows.where(F.col("doubtful") | (arrival <= rules.until))
     return rows, F.when(~F.col("doubtful"), router.targets())
+
+
+def _batch_time() -> Column:
+    """When Spark took up the batch, in milliseconds.
+
+    As a plain number it would stand in the code that Spark generates, and Java would compile that
+    anew in each batch and never get it warm. Spark evaluates `transform` without generated code.
+    """
+    now = F.unix_millis(F.current_timestamp())
+    return F.get(F.transform(F.array(now), lambda time: time), F.lit(0))
 
 
 def targeted(rows: DataFrame, targets: Column, width: int, doubt: Doubt) -> DataFrame:

@@ -236,3 +236,19 @@ def test_a_csv_file_without_its_header_is_refused(monitor: Make, tmp_path: Path)
     log.write_text("1,p,a\n")
     with pytest.raises(SourceError, match="a CSV file has a header with `fact`"):
         monitor(PAIRS, log).once()
+
+
+def test_later_batches_need_no_code_of_their_own(monitor: Make, tmp_path: Path) -> None:
+    """What Spark generates for a batch it has from the one before: nothing in it is the batch's."""
+    for number in range(5):
+        write(tmp_path / f"{number}.jsonl", *(fact("p", f"x{n}", number) for n in range(20)))
+    running = monitor(PAIRS, tmp_path)
+    jvm = running.spark.sparkContext._jvm
+    compiled = jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
+    counts: list[int] = []
+    run = running.run(Options(once=True, most_files=1))
+    run.watch = lambda what: counts.append(compiled.getCount())
+    run.start().awaitTermination()
+    run.close()
+    assert len(counts) >= 5
+    assert len(set(counts[-3:])) == 1, counts
