@@ -25,6 +25,7 @@ from monitor.batch import SUMMARY, KernelStep
 from monitor.checkpoint import Checkpoint
 from monitor.clock import Clock, Ticks
 from monitor.doubt import COMPLETE, Doubt, Rules
+from monitor.eviction import Eviction
 from monitor.parse import Streams
 from monitor.plan import ASKED, READ, Horizon, grouped, routed, targeted
 from monitor.shipped import Shipped
@@ -128,6 +129,7 @@ class Run:
         self._shipped = Shipped.of(self.spark.sparkContext, self.program, self.routing)
         lengths = [q.blocks.length for q in self.routing.queries if q.blocks is not None]
         self._ticks = Ticks(self.checkpoint.clock, min(lengths, default=0) // 2)
+        self._eviction = Eviction(self.spark.sparkContext._jvm)
         self._listener = _Listener(self)
         self.spark.streams.addListener(self._listener)
 
@@ -225,6 +227,7 @@ class Run:
         context.setLocalProperty(COMPLETE, "" if complete is None else str(complete))
         marker = execution.offsetSeqMetadata().batchTimestampMs()
         step = KernelStep(self._shipped, self.conninfo, self.number, number, marker)
+        self._eviction.prepare(execution, self._progress.state_rows if self._progress else None)
         parts = groups.mapInArrow(step, SUMMARY).collect()
         read, asked = (_observed(execution, name) for name in (READ, ASKED))
         self.clock.arrived(read["arrival"], asked["arrival"])
@@ -246,6 +249,7 @@ class Run:
         # A batch that was planned before this start read what was logged then, and no more.
         everything = not self.options.limited and number > self._planned_before
         tau = self.clock.batch_read(everything=everything)
+        self._eviction.read(figures.matched)
         applied = self._writer.commit_batch(self.number, number, tau, figures)
         self._told = tau
         self.clock.batch_done()

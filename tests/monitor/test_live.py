@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from kafka import KafkaProducer
 
+from monitor import eviction
 from monitor.run import BatchDone, Clocked, Options, Progress, Run
 from monitor.sources import SourceError, Topic
 from monitor.topics import require_log_append_time
@@ -89,26 +90,44 @@ def test_kafka_confirms_at_once_and_closes_while_idle(monitor: Make, kafka: Brok
 
 
 def test_state_goes_with_its_block_and_no_row_is_dropped(monitor: Make, kafka: Broker) -> None:
-    program = PAIRS.replace("delay 3s", "delay 100ms")
+    states = _states(monitor, kafka, lambda states: states[-1] < max(states))
+    assert states[-1] < max(states)
+
+
+def test_state_stays_until_batches_have_saved_up_for_a_look(
+    monitor: Make, kafka: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(eviction, "A_BATCH", 0)
+    monkeypatch.setattr(eviction, "A_FACT", 0)
+    states = _states(monitor, kafka, lambda states: False)
+    assert states == sorted(states)
+
+
+def _states(monitor: Make, kafka: Broker, enough: Callable[[list[int]], bool]) -> list[int]:
+    """Groups in Spark's state batch by batch, until some could have gone a few batches ago."""
     topic = kafka.fresh_topic(2)
-    own = monitor(program, f"kafka://{kafka.bootstrap}/{topic}")
+    own = monitor(PAIRS.replace("delay 3s", "delay 100ms"), f"kafka://{kafka.bootstrap}/{topic}")
+    blocks = own.loaded.routing.queries[0].blocks
+    assert blocks is not None
     producer = kafka.producer()
-    sent: list[tuple[str, int, int]] = []
-
-    def states() -> list[int]:
-        return [h.state_rows for h in own.happened if isinstance(h, Progress)]
-
-    with running(own, Options(trigger="100 milliseconds", grace=200)):
+    states: list[int] = []
+    begun, sent, since = now(), 0, None
+    with running(own, Options(trigger="100 milliseconds", grace=200)) as run:
         ends = time.monotonic() + PATIENCE
-        while len(states()) < 3 or states()[-1] >= max(states()):
-            assert time.monotonic() < ends, states()
+        while len(states) < 3 or not (enough(states) or (since and len(states) > since + 3)):
+            assert time.monotonic() < ends, states
             at = now()
             for partition, name in enumerate("pr"):
-                [arrival] = send(producer, topic, partition, fact(name, f"k{len(sent)}", at))
-                sent.append((f"k{len(sent)}", at, arrival))
+                send(producer, topic, partition, fact(name, f"k{sent}", at))
+                sent += 1
+            states = [h.state_rows for h in own.happened if isinstance(h, Progress)]
+            told = max((int(p.name) for p in run.checkpoint.clock.glob("[0-9]*")), default=0)
+            if told > begun + 2 * blocks.length + blocks.reach:
+                since = since or len(states)
     done = [h for h in own.happened if isinstance(h, BatchDone)]
-    assert sum(b.events for b in done) <= len(sent)
+    assert sum(b.events for b in done) <= sent
     producer.close()
+    return states
 
 
 def test_a_reader_behind_and_restarted_says_what_the_log_says(monitor: Make, kafka: Broker) -> None:
