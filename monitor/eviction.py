@@ -26,7 +26,7 @@ class Eviction:
     """Decides for each batch of a stream whether its operator evicts."""
 
     def __init__(self, jvm: Any) -> None:
-        self._jvm = jvm
+        self._nothing = jvm.scala.Option.empty()
         self._saved = 0
         self._evicted_by = 0  # the watermark of the last look; what is at 0 has not begun
 
@@ -37,11 +37,10 @@ class Eviction:
         if watermark > self._evicted_by and self._saved >= (keys or 0):
             self._saved, self._evicted_by = 0, watermark
             return True
-        nothing = self._jvm.scala.Option.empty()
         for operator in _operators(execution.executedPlan()):
             field = operator.getClass().getDeclaredField(_WATERMARK)
             field.setAccessible(True)
-            field.set(operator, nothing)
+            field.set(operator, self._nothing)
         return False
 
     def read(self, facts: int) -> None:

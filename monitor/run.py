@@ -14,12 +14,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
-from pyspark.sql.streaming.listener import StreamingQueryListener
+from pyspark.sql.streaming.listener import JStreamingQueryListener, StreamingQueryListener
 
 from monitor.batch import SUMMARY, KernelStep
 from monitor.checkpoint import Checkpoint
@@ -305,29 +306,33 @@ class _Listener(StreamingQueryListener):
     def __init__(self, run: Run) -> None:
         self._run = run
 
+    @cached_property
+    def _jlistener(self) -> Any:
+        jvm: Any = self._run.spark.sparkContext._jvm
+        return jvm.PythonStreamingQueryListenerWrapper(_Told(self))
+
     def onQueryStarted(self, event: Any) -> None:
         pass
 
     def onQueryIdle(self, event: Any) -> None:
         self._run.idle_at(_milliseconds(event.timestamp))
 
-    def onQueryProgress(self, event: Any) -> None:
-        progress = event.progress
-        operators = progress.stateOperators
-        dropped = sum(o.numRowsDroppedByWatermark for o in operators)
+    def onQueryProgress(self, told: dict[str, Any]) -> None:
+        operators = told["stateOperators"]
+        dropped = sum(o["numRowsDroppedByWatermark"] for o in operators)
         if dropped:
             self._run.failure = DroppedRows(
-                f"Spark dropped {dropped} rows behind its watermark in batch {progress.batchId}: "
+                f"Spark dropped {dropped} rows behind its watermark in batch {told['batchId']}: "
                 "this is a defect of whilst; start anew with --fresh, and tell us"
             )
         self._run.committed(
             Progress(
-                progress.batchId,
-                progress.numInputRows,
-                dict(progress.durationMs),
-                sum(o.numRowsTotal for o in operators),
-                sum(o.memoryUsedBytes for o in operators),
-                _behind(progress.sources),
+                told["batchId"],
+                told["numInputRows"],
+                told["durationMs"],
+                sum(o["numRowsTotal"] for o in operators),
+                sum(o["memoryUsedBytes"] for o in operators),
+                _behind(told["sources"]),
             )
         )
 
@@ -335,12 +340,20 @@ class _Listener(StreamingQueryListener):
         pass
 
 
-def _behind(sources: list[Any]) -> int | None:
+class _Told(JStreamingQueryListener):
+    """Takes progress over as JSON, at once: PySpark asks Java for it field by field, and Java looks
+    up four hundred names of classes for that, a third of a second in each batch."""
+
+    def onQueryProgress(self, event: Any) -> None:
+        self.pylistener.onQueryProgress(json.loads(event.progress().json()))
+
+
+def _behind(sources: list[dict[str, Any]]) -> int | None:
     """Records in the topics beyond the ends of a batch."""
     left = None
     for source in sources:
-        if source.description.startswith("Kafka") and source.latestOffset and source.endOffset:
-            latest, end = json.loads(source.latestOffset), json.loads(source.endOffset)
+        latest, end = source.get("latestOffset"), source.get("endOffset")
+        if source["description"].startswith("Kafka") and latest and end:
             beyond = (
                 offset - end.get(topic, {}).get(partition, 0)
                 for topic, partitions in latest.items()
