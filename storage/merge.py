@@ -58,7 +58,7 @@ def _wanted(event: str) -> str:
 
 
 MERGE = f"""
-with staged as materialized (
+with staged as not materialized (  -- read twice; a copy costs more than the second time
     select ctid as place, id, answer_id, query, op = 'put' as put, start_tau, end_tau, deadline,
            reason, hypotheses = '[]' as whole
     from staged_changes where {_STAGED}
@@ -93,6 +93,7 @@ both_of as (
            t.since as was_since, t.decided_at as was_decided_at
     from staged s
     full join stored t on t.answer_id = s.answer_id and t.id = s.id
+    offset 0  -- what is said of a triple is worked out once, not again in each place that asks
 ),
 weighed as (
     select *, there and whole as confirmed,
@@ -101,35 +102,38 @@ weighed as (
            least(end_tau, deadline) as left_at,
            deadline is not null and (end_tau is null or deadline <= end_tau) as closed
     from both_of
+    offset 0
 ),
+-- One window for all. The first triple is confirmed if any is, else possible if any is: so says the
+-- order.
 judged as (
     select answer_id, query, staged_at, stored_at, there, deadline, reason, left_at, start_tau,
-           closed, was_live, was_shown, was_status, was_since, was_decided_at, confirmed,
-           possible and not bool_or(confirmed) over answer as live,
-           row_number() over ranked = 1 as first,
-           bool_or(confirmed) over answer as any_confirmed,
-           bool_or(possible) over answer as any_possible,
+           closed, possible, was_live, was_shown, was_status, was_since, was_decided_at,
+           row_number() over answer = 1 as first,
+           first_value(confirmed) over answer as any_confirmed,
            min(start_tau) filter (where there) over answer as since_now,
            max(was_status) filter (where was_shown) over answer as status_before
     from weighed
-    window answer as (partition by answer_id),
-           ranked as (partition by answer_id order by there desc, confirmed desc,
+    window answer as (partition by answer_id order by there desc, confirmed desc,
                       case when confirmed then start_tau end, possible desc,
                       case when possible then deadline end, left_at desc nulls last, closed desc,
-                      reason collate "C", id)
+                      reason collate "C", id
+                      rows between unbounded preceding and unbounded following)
 ),
 final as materialized (
-    select answer_id, query, staged_at, stored_at, there, first, live, was_live, was_shown,
+    select answer_id, query, staged_at, stored_at, there, first,
+           possible and not any_confirmed as live, was_live, was_shown,
            was_status, was_since, was_decided_at, deadline, status_before,
            there and first as shown,
            case when there and first then
-               case when any_confirmed then 'confirmed' when any_possible then 'pending'
+               case when any_confirmed then 'confirmed' when possible then 'pending'
                     else 'refuted' end end as status,
-           case when (there and first) or live then since_now end as since,
+           case when (there and first) or possible and not any_confirmed then since_now end
+               as since,
            case when there and first then
-               case when any_confirmed then start_tau when not any_possible then left_at end
+               case when any_confirmed then start_tau when not possible then left_at end
            end as decided_at,
-           case when there and first and closed and not any_confirmed and not any_possible
+           case when there and first and closed and not any_confirmed and not possible
                 then reason end as why
     from judged
 ),
@@ -167,7 +171,7 @@ removed as (
     delete from {{triples}} t using final f
     where f.stored_at is not null and not f.there and t.ctid = f.stored_at
 ),
-told as (
+told as not materialized (
     select * from final where first and status is distinct from status_before
 ),
 sums as (
