@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 
 from monitor.doubt import Rules
 from monitor.plan import Horizon, routed
-from monitor.run import BatchDone, Happening, Options, Progress
+from monitor.run import BatchDone, Happening, Options, Progress, Run
 from monitor.sources import Files, Topic, json_and_csv
 from monitor.spark_session import session
 from monitor.start import Loaded, make_run
@@ -146,15 +146,7 @@ class _Bench:
     ) -> tuple[list[BatchDone], list[float]]:
         """What the batches did, and how long each took from one trigger to the next."""
         happened: list[Happening] = []
-        run = make_run(
-            self.spark,
-            self.store,
-            self.folder / "home",
-            loaded,
-            [source],
-            options,
-            watch=happened.append,
-        )
+        run = self._made_run(loaded, source, options, happened)
         query = run.start()
         query.awaitTermination()
         while query.lastProgress is not None and not any(
@@ -166,6 +158,17 @@ class _Bench:
         done = [h for h in happened if isinstance(h, BatchDone)]
         progress = {h.batch: h.milliseconds for h in happened if isinstance(h, Progress)}
         return done, [progress[b.batch]["triggerExecution"] / 1000 for b in done]
+
+    def _made_run(
+        self,
+        loaded: Loaded,
+        source: Files | Topic,
+        options: Options,
+        happened: list[Happening],
+    ) -> Run:
+        home = self.folder / "home"
+        watch = happened.append
+        return make_run(self.spark, self.store, home, loaded, [source], options, watch=watch)
 
     def _copy(self, rows: int) -> float:
         """Seconds to COPY as many rows like those of the last run into a bare table."""
@@ -218,15 +221,7 @@ class _Bench:
         folder = self.folder / self._name()
         folder.mkdir()
         happened: list[Happening] = []
-        run = make_run(
-            self.spark,
-            self.store,
-            self.folder / "home",
-            loaded,
-            [Files(folder)],
-            Options(trigger="0 seconds"),
-            watch=happened.append,
-        )
+        run = self._made_run(loaded, Files(folder), Options(trigger="0 seconds"), happened)
         query = run.start()
         total = 0
 
@@ -287,15 +282,7 @@ class _Bench:
                 )
                 (folder / "1.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
                 happened: list[Happening] = []
-                run = make_run(
-                    self.spark,
-                    self.store,
-                    self.folder / "home",
-                    loaded,
-                    [Files(folder)],
-                    Options(once=True),
-                    watch=happened.append,
-                )
+                run = self._made_run(loaded, Files(folder), Options(once=True), happened)
                 run.start().awaitTermination()
                 run.finish()
                 while not any(isinstance(h, Progress) for h in happened):
@@ -316,7 +303,7 @@ class _Bench:
             assert isinstance(source, Topic)
             producer = KafkaProducer(bootstrap_servers=source.servers)
             options = Options(trigger="100 milliseconds")
-            run = make_run(self.spark, self.store, self.folder / "home", loaded, [source], options)
+            run = self._made_run(loaded, source, options, [])
             query = run.start()
             seconds: list[float] = []
             with psycopg.connect(self.store.url("reader"), autocommit=True) as db:
