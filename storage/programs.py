@@ -206,13 +206,17 @@ def _row(query: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _partition(db: Connection, run: int, program: ProgramInfo) -> None:
-    """The run's part of `triples`, with an index for each variable that people search by."""
+    """The run's part of `triples`, with an index for each variable that people search by.
+
+    A B-tree refuses values of some thousand characters, and a batch with one would never be done.
+    SP-GiST takes any: for 1 to 2 µs more a row, and up to five times the room.
+    """
     db.execute(text(f"create table triples_{run} partition of triples for values in ({run})"))
     objects = dict.fromkeys(
         v.name for q in program.queries for v in q.variables if v.type != "time"
     )
     for name in list(objects)[:_INDEXED]:
-        statement = sql.SQL("create index on {} ((bindings ->> {})) where shown").format(
-            sql.Identifier(f"triples_{run}"), sql.Literal(name)
-        )
+        statement = sql.SQL(
+            "create index on {} using spgist ((bindings ->> {})) where shown"
+        ).format(sql.Identifier(f"triples_{run}"), sql.Literal(name))
         raw(db).execute(statement)

@@ -103,7 +103,7 @@ def _merging(store: Store, rows: int) -> Iterator[dict[str, Any]]:
         db.execute("alter table equal add live bool default true, add shown bool default true")
         db.execute("alter table equal add primary key (answer_id, id, run)")
         db.execute("create index on equal (deadline, query) where live")
-        db.execute("create index on equal ((bindings ->> 'X')) where shown")
+        db.execute("create index on equal using spgist ((bindings ->> 'X')) where shown")
         spent: dict[str, list[float]] = {"bare": [], "equal": [], "stage": [], "merge": []}
         with Writer(url) as writer:
             for number, batch in enumerate(batches):
@@ -183,7 +183,7 @@ def _filled(store: Store, name: str, pending: int) -> int:
         db.execute(f"alter table triples detach partition triples_{run}")
         db.execute(f"drop table triples_{run}")
         db.execute(f"alter table filled rename to triples_{run}")
-        db.execute(f"create index on triples_{run} ((bindings ->> 'X')) where shown")
+        db.execute(f"create index on triples_{run} using spgist ((bindings ->> 'X')) where shown")
         db.execute(f"alter table triples attach partition triples_{run} for values in ({run})")
         db.execute(
             "update counts set pending = %s, confirmed = %s where run = %s",

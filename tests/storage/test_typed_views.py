@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -136,4 +137,15 @@ def test_a_column_of_a_view_is_searched_by_an_index(embedded_store: Store) -> No
         "explain select * from answers where run = :run and bindings ->> 'X' = 'wt7'"
     )
     assert any("Index Scan" in line or "Bitmap Index" in line for (line,) in plan), plan
+    running.close()
+
+
+def test_a_value_of_any_length_is_kept_and_found(store: Store) -> None:
+    running = Running(store, a_program())
+    text = random.Random(1).randbytes(50_000).hex()  # nothing that could be compressed
+    running.apply(triple("long", start=0, bindings={"X": text, "T": 0}), tau=0)
+    found = running.read(
+        "select bindings ->> 'X' from answers where run = :run and bindings ->> 'X' = %s", text
+    )
+    assert found == [(text,)]
     running.close()
