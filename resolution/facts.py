@@ -74,7 +74,8 @@ def read_event(line: str, program: Program) -> Fact:
     try:
         event = json.loads(line, object_pairs_hook=_unique, parse_constant=_no_number)
     except json.JSONDecodeError as error:
-        raise RejectedEvent(f"not JSON: {error.msg} at character {error.pos + 1}") from None
+        what = error.msg.removesuffix(" at")  # some messages of Python's end with it
+        raise RejectedEvent(f"not JSON: {what} at character {error.pos + 1}") from None
     except RecursionError:
         raise RejectedEvent("not JSON: nested too deeply") from None
     except ValueError as error:  # an integer of more digits than Python converts

@@ -224,3 +224,10 @@ def test_what_has_arrived_by_a_time_point() -> None:
     assert len(arrivals.by(0)) == 0
     assert len(arrivals.by(1)) == 2
     assert len(arrivals.by(2)) == 3
+
+
+@pytest.mark.parametrize("line", ['{"fact": "Ti', '{"fact": "a\tb"}'])
+def test_where_json_breaks_is_said_once(line: str) -> None:
+    with pytest.raises(RejectedEvent, match=r"^not JSON: [^:]+ at character \d+$") as rejected:
+        read_event(line, PROGRAM)
+    assert " at at " not in str(rejected.value)
