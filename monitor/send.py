@@ -65,7 +65,7 @@ class _Folder:
 class _Kafka:
     def __init__(self, topic: Topic) -> None:
         from kafka import KafkaProducer
-        from kafka.errors import KafkaError
+        from kafka.errors import KafkaError, KafkaTimeoutError
 
         try:
             self._producer = KafkaProducer(
@@ -83,6 +83,13 @@ class _Kafka:
             ) from None
         self._topic = topic
         self._failed: BaseException | None = None
+        try:
+            self._producer.partitions_for(topic.name)
+        except KafkaTimeoutError:
+            self.close()
+            raise SourceError(
+                f"{topic}: there is no such topic: make it, or check the name"
+            ) from None
 
     def put(self, line: bytes) -> None:
         from kafka.errors import KafkaError
@@ -119,11 +126,17 @@ def outlet(target: Topic | Path | None) -> Iterator[Outlet]:
         finally:
             kafka.close()
         return
-    made: Outlet = _Stdout()
-    if target is not None:
+    if target is None:
+        made: Outlet = _Stdout()
+        yield made
+        made.flush()
+        return
+    try:
         made = _Folder(target) if target.is_dir() else _File(target)
-    yield made
-    made.flush()
+        yield made
+        made.flush()
+    except OSError as error:
+        raise SourceError(f"{target}: cannot be written: {error.strerror or error}") from None
 
 
 def at_rate(lines: Iterable[bytes], into: Outlet, rate: float | None) -> int:

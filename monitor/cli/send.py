@@ -117,11 +117,13 @@ def simulate(
 
 def _target(to: str | None, kafka: list[str] | None) -> Topic | Path | None:
     from monitor.config import pairs
-    from monitor.sources import Topic, parse_source
+    from monitor.sources import SourceError, Topic, parse_source
 
     if to is None:
         return None
     if "://" not in to:
+        if to.endswith("/") and not Path(to).is_dir():
+            raise SourceError(f"{to}: no such folder: make it first")
         return Path(to)
     found = parse_source(to, pairs(kafka or [], "--kafka"))
     assert isinstance(found, Topic)
@@ -131,9 +133,15 @@ def _target(to: str | None, kafka: list[str] | None) -> Topic | Path | None:
 def _lines(files: list[str]) -> Iterator[bytes]:
     import gzip
     import sys
+    import zlib
 
-    from monitor.sources import SourceError
+    from monitor.sources import SourceError, is_csv
 
+    if csv := next(filter(is_csv, files), None):
+        raise SourceError(
+            f"{csv}: a line of CSV says nothing without its header, and an event in a log is "
+            "alone: send JSON Lines, or name the file as --source of a run"
+        )
     for name in files:
         if name == "-":
             yield from (line.rstrip(b"\r\n") for line in sys.stdin.buffer if line.strip())
@@ -141,6 +149,8 @@ def _lines(files: list[str]) -> Iterator[bytes]:
         try:
             with gzip.open(name) if name.endswith(".gz") else open(name, "rb") as file:
                 yield from (line.rstrip(b"\r\n") for line in file if line.strip())
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            raise SourceError(f"{name}: the gzip data is cut short or damaged") from None
         except OSError as error:
             raise SourceError(f"{name}: cannot be read: {error.strerror or error}") from None
 
