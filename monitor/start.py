@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from urllib.parse import unquote
 
 import psycopg
 from py4j.protocol import Py4JError
@@ -322,9 +323,11 @@ _CAUSE = re.compile(
 )
 """A line that names an exception: a class in a module, or one whose name says that it is one."""
 
+_UNREADABLE = re.compile(r"\[FAILED_READ_FILE\.\w+\] .* while reading file (?:file://)?(\S+?)\.\s")
+
 
 def _in_a_line(error: PySparkException | StoreError) -> str:
-    """The innermost cause that a failed stream names."""
+    """The innermost cause that a failed stream names, and the file where that is one."""
     if isinstance(error, StoreError):
         return str(error)
     lines = [line.strip() for line in str(error).splitlines()]
@@ -333,4 +336,9 @@ def _in_a_line(error: PySparkException | StoreError) -> str:
     causes = [found for line in lines if (found := _CAUSE.match(line))]
     plain = [c for c in causes if not re.search("Py4J|PythonException|Spark|Streaming", c["name"])]
     found = f"{plain[-1]['name']}: {plain[-1]['said']}" if plain else (lines or ["no reason"])[0]
+    if unreadable := _UNREADABLE.search(str(error)):
+        found = (
+            f"{unquote(unreadable[1])} cannot be read ({found}): "
+            "put a whole one in its place, and start the run again"
+        )
     return found[:300]

@@ -155,6 +155,13 @@ def test_the_pauses_grow_to_an_end() -> None:
             "Caused by: java.io.FileNotFoundException: facts.jsonl",
             "FileNotFoundException: facts.jsonl",
         ),
+        (
+            "org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while "
+            "reading file file:///logs/a%20b.jsonl.gz.  SQLSTATE: KD001\n"
+            "Caused by: java.io.EOFException: Unexpected end of input stream",
+            "/logs/a b.jsonl.gz cannot be read (EOFException: Unexpected end of input stream): "
+            "put a whole one in its place, and start the run again",
+        ),
         ("ValueError: ours\norg.apache.spark.SparkException: Job aborted", "ValueError: ours"),
         ("nothing that we know", "nothing that we know"),
     ],
