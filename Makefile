@@ -55,6 +55,7 @@ chaos: setup ## Break everything by plan, and compare what is left (ROUNDS=25 SE
 	@$(PY) -m tests.chaos --rounds $(ROUNDS) --seed $(SEED) $(ARGS)
 
 bench: setup ## Measure everything, beside what people use instead, into docs/benchmarks (SCALE=0.1)
+	@-$(PY) -m tests.services.browser
 	.venv/bin/whilst bench all --scale $(SCALE) --report docs/benchmarks
 
 cluster-up: setup ## A Spark master, two workers, a broker and a Postgres on this machine

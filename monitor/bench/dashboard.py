@@ -141,6 +141,7 @@ def _serving(home: Path) -> Iterator[tuple[str, int]]:
 @contextmanager
 def _browser() -> Iterator[Browser]:
     from monitor.setup.doctor import chromium
+    from monitor.setup.places import SetupError
 
     path = chromium()
     try:
@@ -148,7 +149,10 @@ def _browser() -> Iterator[Browser]:
     except ImportError:
         path = None
     if path is None:
-        raise SystemExit("whilst: the dashboard is measured in a browser: make setup gets it")
+        raise SetupError(
+            "the dashboard is measured in a browser, and there is no Chromium",
+            "make bench gets it, or: apt-get install chromium",
+        )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=path, args=["--no-sandbox", "--disable-gpu"]

@@ -38,15 +38,21 @@ def bench(
     import os
     from datetime import UTC, datetime
 
+    from monitor.setup.places import SetupError
+
     if name not in (*BENCHES, "all") or format not in ("table", "json"):
         wrong = f"bench: {name}" if format in ("table", "json") else f"--format {format}"
         typer.echo(f"whilst: {wrong} is not known; see whilst bench --help", err=True)
         raise typer.Exit(2)
     began, load = datetime.now(UTC), round(os.getloadavg()[0], 1)
     found = []
-    for figure in _figures(BENCHES if name == "all" else (name,), scale, going_on=name == "all"):
-        found.append(figure)
-        print(_line(figure, format), flush=True)
+    try:
+        for figure in _figures(BENCHES if name == "all" else (name,), scale, name == "all"):
+            found.append(figure)
+            print(_line(figure, format), flush=True)
+    except SetupError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from None
     if report is not None:
         from monitor.bench.report import write
 

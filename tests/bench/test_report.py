@@ -12,10 +12,12 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
+from monitor.bench import dashboard
 from monitor.bench.report import build, keep, machine, write
 from monitor.bench.report_plots import bars, lines
 from monitor.bench.report_worse import Kept, worse
 from monitor.cli import app
+from monitor.setup.places import SetupError
 
 BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -209,3 +211,18 @@ def test_of_several_benches_one_that_fails_says_so(monkeypatch: pytest.MonkeyPat
         "value": "no browser here",
     }
     assert second["task"] == "merge"
+
+
+def test_a_bench_says_in_a_line_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monitor.setup.doctor.chromium", lambda: None)
+    with pytest.raises(SetupError), dashboard._browser():
+        pass
+
+    def fails(scale: float) -> Any:
+        raise SetupError("there is no Chromium", "make bench gets it")
+        yield
+
+    monkeypatch.setattr("monitor.bench.dashboard.figures", fails)
+    done = CliRunner().invoke(app, ["bench", "dashboard"])
+    assert done.exit_code == 1
+    assert done.stderr == "error: there is no Chromium; make bench gets it\n"
