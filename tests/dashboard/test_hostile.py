@@ -142,6 +142,7 @@ def test_filters_find_hostile_text_and_nothing_else(view: View, hostile: str) ->
     expect(page.locator("tr.opens")).to_have_count(1)
     page.get_by_label("Text in the answer").fill("")
     page.get_by_label("Text in the answer").press("Enter")
+    expect(page.locator("tr.opens")).to_have_count(len(STRINGS))
     page.get_by_label("Bindings").fill("X = " + json.dumps(STRINGS[0]))
     page.get_by_label("Bindings").press("Enter")
     expect(page.locator("tr.opens")).to_have_count(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -90,8 +91,8 @@ def test_kafka_confirms_at_once_and_closes_while_idle(monitor: Make, kafka: Brok
 
 
 def test_state_goes_with_its_block_and_no_row_is_dropped(monitor: Make, kafka: Broker) -> None:
-    states = _states(monitor, kafka, lambda states: states[-1] < max(states))
-    assert states[-1] < max(states)
+    kept = _kept(monitor, kafka, lambda kept: any(held < read for held, read in kept))
+    assert any(held < read for held, read in kept)
 
 
 def test_state_stays_until_batches_have_saved_up_for_a_look(
@@ -99,35 +100,45 @@ def test_state_stays_until_batches_have_saved_up_for_a_look(
 ) -> None:
     monkeypatch.setattr(eviction, "A_BATCH", 0)
     monkeypatch.setattr(eviction, "A_FACT", 0)
-    states = _states(monitor, kafka, lambda states: False)
-    assert states == sorted(states)
+    kept = _kept(monitor, kafka, lambda kept: False)
+    assert all(held >= read for held, read in kept)
 
 
-def _states(monitor: Make, kafka: Broker, enough: Callable[[list[int]], bool]) -> list[int]:
-    """Groups in Spark's state batch by batch, until some could have gone a few batches ago."""
+def _kept(
+    monitor: Make, kafka: Broker, enough: Callable[[list[tuple[int, int]]], bool]
+) -> list[tuple[int, int]]:
+    """After each batch, the groups in Spark's state, and the facts in time so far, each in a group
+    of its own; until enough, or until the first block could have gone a few batches ago."""
     topic = kafka.fresh_topic(2)
     own = monitor(PAIRS.replace("delay 3s", "delay 100ms"), f"kafka://{kafka.bootstrap}/{topic}")
     blocks = own.loaded.routing.queries[0].blocks
     assert blocks is not None
     producer = kafka.producer()
-    states: list[int] = []
+    kept: list[tuple[int, int]] = []
     begun, sent, since = now(), 0, None
     with running(own, Options(trigger="100 milliseconds", grace=200)) as run:
         ends = time.monotonic() + PATIENCE
-        while len(states) < 3 or not (enough(states) or (since and len(states) > since + 3)):
-            assert time.monotonic() < ends, states
+        while not enough(kept) and not (since and len(kept) > since + 3):
+            assert time.monotonic() < ends, kept
             at = now()
             for partition, name in enumerate("pr"):
                 send(producer, topic, partition, fact(name, f"k{sent}", at))
                 sent += 1
-            states = [h.state_rows for h in own.happened if isinstance(h, Progress)]
+            done = [h for h in own.happened if isinstance(h, BatchDone)]
+            facts = itertools.accumulate(h.figures.matched for h in done)
+            read = {h.batch: so_far for h, so_far in zip(done, facts, strict=True)}
+            kept = [
+                (h.state_rows, read[h.batch])
+                for h in own.happened
+                if isinstance(h, Progress) and h.batch in read
+            ]
             told = max((int(p.name) for p in run.checkpoint.clock.glob("[0-9]*")), default=0)
-            if told > begun + 2 * blocks.length + blocks.reach:
-                since = since or len(states)
+            if told > begun + blocks.length + blocks.reach:
+                since = since or len(kept)
     done = [h for h in own.happened if isinstance(h, BatchDone)]
-    assert sum(b.events for b in done) <= sent
+    assert sum(h.events for h in done) <= sent
     producer.close()
-    return states
+    return kept
 
 
 def test_a_reader_behind_and_restarted_says_what_the_log_says(monitor: Make, kafka: Broker) -> None:
