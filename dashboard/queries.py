@@ -276,6 +276,12 @@ where t.run = %(run)s and t.shown and t.status <> 'pending' and t.status = %(sta
 """
 
 
+def _so_far(status: Status) -> str:
+    """Of the refuted those that count: their time point is complete."""
+    complete = " and t.decided_at <= (select complete_tau from runs where id = %(run)s)"
+    return complete if status == "refuted" else ""
+
+
 def decided(
     db: Database,
     number: int,
@@ -303,7 +309,8 @@ def decided(
     down = "" if back else " desc"
     with db.cursor(row_factory=class_row(Decided)) as cursor:
         found = cursor.execute(
-            f"{_DECIDED}{clauses} order by t.decided_at{down}, t.answer_id{down} limit %(rows)s",
+            f"{_DECIDED}{_so_far(status)}{clauses} "
+            f"order by t.decided_at{down}, t.answer_id{down} limit %(rows)s",
             values,
         ).fetchall()
     return found[::-1] if back else found
@@ -330,8 +337,8 @@ def over_time(
     clauses, values = _filtered(wanted)
     values |= {"run": number, "status": status}
     limits = db.execute(
-        "select min(decided_at), max(decided_at) from triples "
-        "where run = %(run)s and shown and status <> 'pending' and status = %(status)s",
+        "select min(decided_at), max(decided_at) from triples t where run = %(run)s and shown "
+        f"and status <> 'pending' and status = %(status)s{_so_far(status)}",
         values,
     ).fetchone()
     if limits is None or limits[0] is None:
@@ -439,14 +446,14 @@ def whole_answer(db: Database, number: int, answer_id: UUID) -> Whole | None:
     with db.cursor(row_factory=class_row(Triple)) as cursor:
         triples = cursor.execute(
             "select id, premise, evidence, arrivals, hypotheses, closes, conditions, deadline, "
-            "reason, start_tau, end_tau, live from triples "
+            "reason, start_tau, end_tau, live from lives "
             "where run = %(run)s and answer_id = %(id)s "
             "order by id = %(shown)s desc, live desc, deadline, start_tau desc, id limit %(rows)s",
             {**key, "shown": answer.shown},
         ).fetchall()
     with db.cursor(row_factory=class_row(Event)) as cursor:
         history = cursor.execute(
-            "select h.event, h.tau, t.hypotheses from history h left join triples t "
+            "select h.event, h.tau, t.hypotheses from history h left join lives t "
             "on t.run = h.run and t.answer_id = h.answer_id and t.id = h.triple "
             "where h.run = %(run)s and h.answer_id = %(id)s "
             "order by h.tau desc, h.event desc limit %(rows)s",

@@ -24,12 +24,13 @@ from monitor.shipped import Shipped
 from resolution.kernel import FACTS
 from resolution.routing import SEPARATOR
 from resolution.terms import Atom, Time, parse_value
+from storage.packing import packed
 from storage.staging import stage_changes
 
 BINS = 128
 """Parts of a stream's δ by which delays are told apart: what the store keeps of them is bounded."""
 
-MOST = 1_000_000
+MOST = 250_000
 """Facts that are given to the kernel at once: bounds the memory of a task."""
 
 SUMMARY = (
@@ -62,26 +63,29 @@ class KernelStep:
     run: int
     batch: int
     marker: int
+    over: int | None
+    """What will be complete with this batch; None: the log has an end, and whatever arrives in it
+    will be complete by then."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         assert context is not None
-        part = Part(self.shipped, self.marker)
+        part = Part(self.shipped, self.marker, self.over)
         first = next(batches, None)
         if first is None:
             return
-        staged = stage_changes(
+        stage_changes(
             self.conninfo, self.run, self.batch, context.partitionId(), part.changes(first, batches)
         )
-        yield part.summary(staged)
+        yield part.summary()
 
 
 class Part:
     """The groups of one partition; what it counts, it counts on the way."""
 
-    def __init__(self, shipped: Shipped, marker: int) -> None:
+    def __init__(self, shipped: Shipped, marker: int, over: int | None) -> None:
         self._program = shipped.program
         self._kernel = shipped.kernel
         self._routing = shipped.routing
@@ -90,8 +94,11 @@ class Part:
         longest = [self._program.delays.largest(name) for name in shipped.streams.names]
         self._widths = np.array([max(1, delay // BINS) for delay in longest], dtype=np.int64)
         self._marker = marker
+        self._ends = over is None
+        self._over = -1 if over is None else over
         self._groups = 0
         self._fresh = 0
+        self._changes = 0
         self._seconds = 0.0
         self._same: list[str] = []
         self._delays: Counter[tuple[int, int]] = Counter()
@@ -107,7 +114,8 @@ class Part:
                 facts = self._facts(query, groups)
                 changes = self._kernel.changes(query, facts)
                 self._seconds += time.perf_counter() - began
-                yield from changes.to_batches()
+                self._changes += len(changes)
+                yield packed(changes, self._over)
 
     def _facts(self, query: int, groups: pa.Table) -> pa.Table:
         """The facts of groups of one query as the kernel takes them."""
@@ -147,6 +155,8 @@ class Part:
         if pc.any(late).as_py():
             self._find_copies(facts, late.to_pylist())
             facts = facts.filter(pc.invert(late))
+        if self._ends:
+            self._over = max(self._over, pc.max(facts["arrival"]).as_py() or 0)
         return facts
 
     def _find_copies(self, facts: pa.Table, late: list[bool]) -> None:
@@ -168,11 +178,11 @@ class Part:
         for (stream, binned), facts in zip(*_counted(pairs), strict=True):
             self._delays[stream, binned] += facts
 
-    def summary(self, changes: int) -> pa.RecordBatch:
+    def summary(self) -> pa.RecordBatch:
         row = {
             "groups": self._groups,
             "fresh": self._fresh,
-            "changes": changes,
+            "changes": self._changes,
             "milliseconds": self._seconds * 1000,
             "same": self._same,
             "delays": [

@@ -31,22 +31,24 @@ class Clock:
     def __post_init__(self) -> None:
         self.batch_done()
 
-    def batch_done(self) -> None:
-        """A batch is done: whatever is planned next is planned after now."""
+    def batch_done(self, complete: int | None = None) -> None:
+        """A batch is done, and that complete: whatever is planned next is planned after now."""
+        self.complete = self.complete if complete is None else complete
         self._planned = self.now() * 1000
 
-    def batch_read(self, *, everything: bool) -> int | None:
-        """What is complete now that a batch is read, if it was planned to read everything."""
-        if self.live and everything:
-            return self.read_everything_before(self._planned)
-        return self.complete
+    def after_batch(self, *, everything: bool) -> int | None:
+        """What is complete once the batch at hand is read, if it was planned to read everything."""
+        return self._by(self._planned) if self.live and everything else self.complete
 
     def read_everything_before(self, milliseconds: float) -> int | None:
         """Everything that was logged before then has been read. The last complete time point."""
-        ended = int(milliseconds - self.grace) // self.unit - 1
-        if ended >= 0 and (self.complete is None or ended > self.complete):
-            self.complete = ended
+        self.complete = self._by(milliseconds)
         return self.complete
+
+    def _by(self, milliseconds: float) -> int | None:
+        ended = int(milliseconds - self.grace) // self.unit - 1
+        known = self.complete is not None and ended <= self.complete
+        return self.complete if known or ended < 0 else ended
 
     def arrived(self, *arrivals: int | None) -> None:
         known = [a for a in (*arrivals, self.latest) if a is not None]

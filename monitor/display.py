@@ -34,7 +34,7 @@ class Totals:
                 self.facts += what.figures.facts
                 self.late += what.late
                 self.rejected += what.rejected
-                self.changes += what.applied.changes
+                self.changes += what.figures.changes
                 self.batches += 1
                 self.tau = what.complete if what.complete is not None else self.tau
             case Clocked():

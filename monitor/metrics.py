@@ -44,7 +44,7 @@ class Metrics:
                 self._facts.inc(what.figures.facts)
                 self._late.inc(what.late)
                 self._rejected.inc(what.rejected)
-                self._changes.inc(what.applied.changes)
+                self._changes.inc(what.figures.changes)
                 self._batch.observe(what.seconds)
             case Progress():
                 self._rows.set(what.state_rows)

@@ -227,7 +227,11 @@ class Run:
         complete = self.checkpoint.complete_before(number, self.clock.complete)
         context.setLocalProperty(COMPLETE, "" if complete is None else str(complete))
         marker = execution.offsetSeqMetadata().batchTimestampMs()
-        step = KernelStep(self._shipped, self.conninfo, self.number, number, marker)
+        # A batch that was planned before this start read what was logged then, and no more.
+        everything = not self.options.limited and number > self._planned_before
+        tau = self.clock.after_batch(everything=everything)
+        over = None if self.options.once else -1 if tau is None else tau
+        step = KernelStep(self._shipped, self.conninfo, self.number, number, marker, over)
         self._eviction.prepare(execution, self._progress.state_rows if self._progress else None)
         parts = groups.mapInArrow(step, SUMMARY).collect()
         read, asked = (_observed(execution, name) for name in (READ, ASKED))
@@ -238,6 +242,7 @@ class Run:
             latest_arrival=self.clock.latest,
             facts=read["facts"] + asked["facts"] + same,
             matched=sum(part.fresh for part in parts),
+            changes=sum(part.changes for part in parts),
             read_ms=(time.monotonic() - began) * 1000,
             kernel_ms=sum(part.milliseconds for part in parts),
             lag_ms=self.clock.since(min(oldest, default=None)),
@@ -247,13 +252,11 @@ class Run:
             started=began,
             delays=self._delays(parts),
         )
-        # A batch that was planned before this start read what was logged then, and no more.
-        everything = not self.options.limited and number > self._planned_before
-        tau = self.clock.batch_read(everything=everything)
         self._eviction.read(figures.matched)
-        applied = self._writer.commit_batch(self.number, number, tau, figures)
+        over = self.clock.latest if self.options.once else tau
+        applied = self._writer.commit_batch(self.number, number, tau, figures, over)
         self._told = tau
-        self.clock.batch_done()
+        self.clock.batch_done(tau)
         if not self.options.once and figures.facts:
             self._ticks.tell(tau)
         seconds = time.monotonic() - began

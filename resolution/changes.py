@@ -6,9 +6,11 @@ at its `deadline`, where nothing arrived. So a row says everything about it at e
 
     in S_τ  ⇔  start <= τ < min(end, deadline)      (null is infinity)
 
-`put` inserts a triple or replaces the row with its id; `drop` takes back a row that turned out
-never to have been in `S_τ`, when a fact was read after one that had arrived later. Adding up the
-changes of any cut of a stream into batches gives the same rows.
+A change is one of four. `put` replaces what was said of the triple, if anything was; `drop` takes
+it back, where it turns out never to have been in `S_τ`: a fact was read after one that had arrived
+later. Two more are puts of which more is known, for whoever keeps the rows: `new`, nothing was said
+of the triple before; `first`, nor of any other triple of its answer, and nobody else will say any.
+Adding up the changes of any cut of a stream into batches gives the same rows.
 """
 
 from __future__ import annotations
@@ -36,3 +38,4 @@ TRIPLES = pa.schema(
 )
 
 CHANGES = pa.schema([pa.field("op", pa.string(), nullable=False), *TRIPLES])
+"""`op` is put, drop, new or first."""

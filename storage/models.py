@@ -188,11 +188,13 @@ class Triple(Base):
             "query",
             postgresql_where=text("shown and status <> 'pending'"),
         ),
+        Index("triples_shown_idx", "answer_id", postgresql_where=text("shown")),
         {
             "comment": (
                 "Every ⟨θ, E, H, C⟩ that was in S_τ, with the interval in which it was: "
                 "start_tau <= τ < least(end_tau, deadline), null being infinity. One of each "
-                "answer's triples is shown for it, and carries its status."
+                "answer's triples is shown for it, and carries its status. Triples that came and "
+                "went within one batch are in `past` of another one; the view `lives` has all."
             ),
             "postgresql_partition_by": "LIST (run)",
         },
@@ -224,7 +226,8 @@ class Triple(Base):
     live: Mapped[bool] = mapped_column(comment="pending now")
     shown: Mapped[bool] = mapped_column(comment="the one that is shown for its answer")
     status: Mapped[str | None] = mapped_column(
-        comment="of the answer, where this one is shown: pending, confirmed or refuted"
+        comment="of the answer, where this one is shown: pending, confirmed, or refuted (once "
+        "decided_at is complete)"
     )
     since: Mapped[int | None] = mapped_column(
         comment="τ at which the answer first was pending or confirmed; live or shown ones have it"
@@ -234,6 +237,13 @@ class Triple(Base):
     )
     changed_at: Mapped[datetime | None] = mapped_column(
         comment="wall time at which the store was told of the status, where this one is shown"
+    )
+    first_tau: Mapped[int] = mapped_column(
+        comment="least start of this triple and of those in `past`"
+    )
+    past: Mapped[str | None] = mapped_column(
+        comment="JSON: triples of the answer that came and went in the batch of this one; see the "
+        "view `lives`"
     )
 
 
@@ -509,7 +519,7 @@ class StagedChange(Base):
     run: Mapped[int] = mapped_column(Integer, comment=_RUN)
     batch: Mapped[int] = mapped_column(comment="batch")
     part: Mapped[int] = mapped_column(Integer, comment="partition of the batch")
-    op: Mapped[str] = mapped_column(comment="put or drop")
+    op: Mapped[str] = mapped_column(comment="put, drop, new or first")
     id: Mapped[UUID] = mapped_column(comment="triple")
     answer_id: Mapped[UUID] = mapped_column(comment="its answer θ")
     query: Mapped[str] = mapped_column(comment="predicate of the query")
@@ -525,6 +535,13 @@ class StagedChange(Base):
     reason: Mapped[str | None] = mapped_column(comment="hypothesis that closes then")
     start_tau: Mapped[int] = mapped_column(comment="τ at which it entered S_τ")
     end_tau: Mapped[int | None] = mapped_column(comment="τ at which an arrival took it out")
+    first_tau: Mapped[int] = mapped_column(comment="least start of it and of those in `past`")
+    past: Mapped[str | None] = mapped_column(comment="JSON: triples that it stands for besides")
+    live: Mapped[bool | None] = mapped_column(comment="first: pending now")
+    shown: Mapped[bool | None] = mapped_column(comment="first: shown for its answer")
+    status: Mapped[str | None] = mapped_column(comment="first: of the answer")
+    since: Mapped[int | None] = mapped_column(comment="first: τ at which the answer first was")
+    decided_at: Mapped[int | None] = mapped_column(comment="first: τ at which it was decided")
 
     __mapper_args__ = _key(run, batch, id)
 

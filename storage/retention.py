@@ -202,6 +202,10 @@ _GOES = (
     "(s.status <> 'pending' and s.changed_at < :answers) is true or (s.status <> 'pending' "
     "and s.changed_at < :history and not t.shown) is true"
 )
+# Of an answer that stays, the triples that went with one that is shown.
+_PAST_GOES = "(s.status <> 'pending' and s.changed_at < :history) is true"
+_PAST = "coalesce(octet_length(t.past), 0) / 400.0"
+"""What is in `past`, in rows of the usual length."""
 
 
 def _decided(
@@ -246,10 +250,13 @@ def _worth_a_look(db: Connection, run: int, limit: datetime) -> bool:
 def _share(db: Connection, run: int, history: datetime | None, answers: datetime | None) -> float:
     """Share of the run's rows that go; 0 where it is not worth it. A look at all of them."""
     rows, going = db.execute(
-        text(f"select count(*), count(*) filter (where {_GOES}) {_joined(run)}"),
+        text(
+            f"select sum(1 + {_PAST}), sum(case when {_GOES} then 1 + {_PAST} "
+            f"when {_PAST_GOES} then {_PAST} else 0 end) {_joined(run)}"
+        ),
         {"history": history, "answers": answers},
     ).one()
-    share = going / rows if rows else 0.0
+    share = float(going / rows) if rows else 0.0
     return share if share >= _WORTH else 0.0
 
 
@@ -281,6 +288,13 @@ def _exchange(
             "order by t.answer_id"
         ),
         {"history": history, "answers": answers},
+    )
+    db.execute(
+        text(
+            f"update {table}_kept t set past = null, first_tau = t.start_tau from {table} s "
+            f"where t.past is not null and s.answer_id = t.answer_id and s.shown and {_PAST_GOES}"
+        ),
+        {"history": history},
     )
     db.execute(text(f"drop table {table}"))
     db.execute(text(f"alter table {table}_kept rename to {table}"))

@@ -10,8 +10,6 @@ a table that a crash of the server does not empty, so that no batch is applied w
 from __future__ import annotations
 
 import io
-import json
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -21,6 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from storage.errors import translated
+from storage.packing import JUDGED
+from storage.texts import is_text, json_array, number_array, storable, storable_json
 
 __all__ = ["EVENTS", "stage_changes", "stage_events"]
 
@@ -57,21 +57,30 @@ _CHANGES = {
     "reason": "reason",
     "start": "start_tau",
     "end": "end_tau",
+    **{name: name for name in JUDGED},
 }
-"""Column of `resolution.changes.CHANGES` -> column of `staged_changes`."""
+"""Column of packed changes (`storage.packing`) -> column of `staged_changes`."""
+
+_ROWS = 50_000
+"""Rows whose text is made at a time."""
 
 
 def stage_changes(
-    conninfo: str, run: int, batch: int, part: int, batches: Iterable[pa.RecordBatch]
+    conninfo: str, run: int, batch: int, part: int, tables: Iterable[pa.Table]
 ) -> int:
-    """Stage one partition's changes (`resolution.changes.CHANGES`); how many rows there were."""
+    """Stage one partition's changes, packed (`storage.packing`); how many rows there were."""
     return _stage(
         conninfo,
         "changes",
         (run, batch, part),
         list(_CHANGES.values()),
-        (_changes(rows.select(list(_CHANGES))) for rows in batches),
+        (_changes(rows) for table in tables for rows in _pieces(table)),
     )
+
+
+def _pieces(table: pa.Table, size: int = _ROWS) -> Iterator[pa.RecordBatch]:
+    """Some rows at a time: the text of all of them would take as much memory again."""
+    yield from table.select(list(_CHANGES)).combine_chunks().to_batches(size)
 
 
 def stage_events(
@@ -92,7 +101,7 @@ def _stage(
     kind: str,
     key: tuple[int, int, int],
     columns: list[str],
-    batches: Iterator[pa.RecordBatch],
+    batches: Iterable[pa.RecordBatch],
 ) -> int:
     staged = 0
     named = ", ".join(("run", "batch", "part", *columns))
@@ -139,12 +148,11 @@ def _changes(rows: pa.RecordBatch) -> pa.RecordBatch:
     columns = []
     for field, column in zip(rows.schema, rows.columns, strict=True):
         if pa.types.is_list(field.type) or pa.types.is_large_list(field.type):
-            inner = field.type.value_type
-            column = _json_array(column) if _is_text(inner) else _number_array(column)
+            column = (json_array if is_text(field.type.value_type) else number_array)(column)
         elif field.name == "bindings":
-            column = _storable_json(column)
-        elif _is_text(field.type):
-            column = _storable(column)
+            column = storable_json(column)
+        elif is_text(field.type) and field.name != "past":
+            column = storable(column)
         columns.append(column)
     return pa.RecordBatch.from_arrays(columns, names=list(_CHANGES.values()))
 
@@ -154,80 +162,15 @@ def _events(rows: pa.RecordBatch) -> pa.RecordBatch:
     for field, column in zip(rows.schema, rows.columns, strict=True):
         if field.name == "event":
             column = _shown(column)
-        if _is_text(column.type):
-            column = _storable(column)
+        if is_text(column.type):
+            column = storable(column)
         columns.append(column)
     return pa.RecordBatch.from_arrays(columns, names=rows.schema.names)
 
 
-def _is_text(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
-
-
-def _joined(column: Any, values: Any, separator: str) -> Any:
-    """Each list's values joined; an empty list gives an empty string."""
-    lists = pa.ListArray.from_arrays(_offsets(column), values)
-    return pc.binary_join(lists, separator)
-
-
-def _offsets(column: Any) -> Any:
-    start = column.offsets[0].as_py()
-    return pc.cast(pc.subtract(column.offsets, start), pa.int32())
-
-
-def _json_array(column: Any) -> Any:
-    values = _escaped(pc.cast(column.flatten(), pa.string()))
-    body = _joined(column, values, '","')
-    empty = pc.equal(pc.list_value_length(column), 0)
-    return pc.if_else(empty, "[]", pc.binary_join_element_wise('["', body, '"]', ""))
-
-
-def _number_array(column: Any) -> Any:
-    values = pc.fill_null(pc.cast(column.flatten(), pa.string()), "NULL")
-    return pc.binary_join_element_wise("{", _joined(column, values, ","), "}", "")
-
-
-_CONTROL = r"[\x01-\x1f]"
-
-
-def _escaped(values: Any) -> Any:
-    """Text as it stands between the quotes of a JSON string."""
-    values = _storable(values)
-    values = pc.replace_substring(values, "\\", "\\\\")
-    values = pc.replace_substring(values, '"', '\\"')
-    if pc.any(pc.match_substring_regex(values, _CONTROL)).as_py():
-        for code in range(1, 32):
-            values = pc.replace_substring(values, chr(code), f"\\u{code:04x}")
-    return values
-
-
-def _storable(values: Any) -> Any:
-    """Postgres keeps no zero character in a text: it is shown as U+FFFD."""
-    if pc.any(pc.match_substring(values, "\0")).as_py():
-        return pc.replace_substring(values, "\0", "\ufffd")
-    return values
-
-
-_UNSTORABLE = r"\\u0000|\\u[dD][89a-fA-F]"
-
-
-def _storable_json(values: Any) -> Any:
-    """JSON that `jsonb` takes: no zero character, no half of a surrogate pair."""
-    doubtful = pc.match_substring_regex(values, _UNSTORABLE)
-    if not pc.any(doubtful).as_py():
-        return values
-    return pa.array([_clean(text) for text in values.to_pylist()], pa.string())
-
-
-def _clean(text: str) -> str:
-    value = json.dumps(json.loads(text), ensure_ascii=False)
-    value = value.encode("utf-8", "replace").decode()
-    return re.sub(r"(?<!\\)((?:\\\\)*)\\u0000", "\\1\ufffd", value)
-
-
 def _shown(events: Any) -> Any:
     """Events as text; bytes that are none are shown as \\xNN."""
-    if _is_text(events.type):
+    if is_text(events.type):
         return events
     try:
         return pc.cast(events, pa.string())

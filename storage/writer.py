@@ -41,6 +41,8 @@ class BatchFigures:
     latest_arrival: int | None = None
     facts: int = 0
     matched: int = 0
+    changes: int = 0
+    """Triples put or dropped, those too that are kept in a row with others."""
     read_ms: float | None = None
     kernel_ms: float | None = None
     lag_ms: float | None = None
@@ -58,7 +60,8 @@ class Applied:
     """What a call did; `replayed` where the batch had been applied before."""
 
     replayed: bool
-    changes: int
+    rows: int
+    """Of changes, as they were staged."""
     pending: int
     confirmed: int
     refuted: int
@@ -83,14 +86,22 @@ class Writer:
             self._db = None
 
     def commit_batch(
-        self, run: int, batch: int, complete_tau: int | None, figures: BatchFigures | None = None
+        self,
+        run: int,
+        batch: int,
+        complete_tau: int | None,
+        figures: BatchFigures | None = None,
+        over: int | None = None,
     ) -> Applied:
-        """Apply what was staged for the batch, and close what is over by `complete_tau`."""
-        return self._in_transaction(run, batch, complete_tau, figures or BatchFigures())
+        """Apply what was staged for the batch, and close what is over by `complete_tau`.
+
+        `over`: a later time point that will be complete by the end whatever is read till then.
+        """
+        return self._in_transaction(run, batch, complete_tau, figures or BatchFigures(), over)
 
     def complete(self, run: int, tau: int) -> Applied:
         """The clock alone: τ is complete, so what waited until then is over."""
-        return self._in_transaction(run, None, tau, None)
+        return self._in_transaction(run, None, tau, None, None)
 
     def discard(self, run: int) -> None:
         """Throw away what was staged and never applied (after a crash, before going on)."""
@@ -105,7 +116,12 @@ class Writer:
         return _Transaction(self._db)
 
     def _in_transaction(
-        self, run: int, batch: int | None, tau: int | None, figures: BatchFigures | None
+        self,
+        run: int,
+        batch: int | None,
+        tau: int | None,
+        figures: BatchFigures | None,
+        over: int | None,
     ) -> Applied:
         began = time.monotonic()
         with self._transaction() as cursor:
@@ -122,31 +138,31 @@ class Writer:
                 _unstage(cursor, run, batch)
                 return Applied(True, 0, 0, 0, 0)
             tau = max((t for t in (before, tau) if t is not None), default=None)
+            complete = -1 if tau is None else tau
             values: dict[str, Any] = {
                 "run": run,
                 "batch": batch,
-                "tau": -1 if tau is None else tau,
+                "tau": complete,
                 "before": -1 if before is None else before,
+                "over": complete if over is None else max(complete, over),
                 "program": program,
                 "unit": unit,
             }
             cursor.execute("select ensure_partitions(%s)", (now,))
-            changes = 0 if batch is None else _staged(cursor, values)
-            triples = f"triples_{run:d}"
-            cursor.execute(merge.MERGE.format(triples=triples), values)
-            counted = _one(cursor)
-            cursor.execute(merge.DEADLINE_ALERTS.format(triples=triples), values)
+            rows, again = (0, 0) if batch is None else _staged(cursor, values)
+            counted = _merged(cursor, values, again > 0)
             if batch is not None:
                 assert figures is not None
-                _events_and_figures(cursor, values, changes, figures, began)
+                _events_and_figures(cursor, values, rows, figures, began)
             cursor.execute(
                 "update runs set complete_tau = %s, last_batch = coalesce(%s, last_batch), "
                 "seen_at = now() where id = %s",
                 (tau, batch, run),
             )
+            changes = 0 if figures is None else figures.changes
             told = {"run": run, "batch": batch, "tau": tau, "changes": changes}
             cursor.execute("select pg_notify(%s, %s)", (CHANNEL, json.dumps(told)))
-        return Applied(False, changes, *counted)
+        return Applied(False, rows, *counted)
 
 
 class _Transaction:
@@ -198,14 +214,15 @@ def _connected(conninfo: str) -> psycopg.Connection[Any]:
 # --- merging -----------------------------------------------------------------------------------
 
 
-def _staged(cursor: psycopg.Cursor[Any], values: dict[str, Any]) -> int:
-    """How many changes are staged for the batch, each triple once, and none lost in a crash."""
+def _staged(cursor: psycopg.Cursor[Any], values: dict[str, Any]) -> tuple[int, int]:
+    """How many rows are staged for the batch, none lost in a crash; and how many say something anew
+    of a triple that the store may have."""
     cursor.execute(
-        "select count(*), count(distinct id) from staged_changes "
+        "select count(*), count(*) filter (where op in ('put', 'drop')) from staged_changes "
         "where run = %(run)s and batch = %(batch)s",
         values,
     )
-    rows, ids = _one(cursor)
+    rows, again = _one(cursor)
     cursor.execute(
         "select 1 from staged_parts p where run = %(run)s and batch = %(batch)s and not exists "
         "(select from staged_marks m where (m.run, m.batch, m.kind, m.part) "
@@ -217,9 +234,21 @@ def _staged(cursor: psycopg.Cursor[Any], values: dict[str, Any]) -> int:
             f"what was staged for batch {values['batch']} is gone, the store crashed meanwhile: "
             "compute the batch again"
         )
-    if rows > ids:
-        cursor.execute(merge.DUPLICATES, values)
-    return int(ids)
+    return rows, again
+
+
+def _merged(
+    cursor: psycopg.Cursor[Any], values: dict[str, Any], again: bool
+) -> tuple[int, int, int]:
+    """Make the store say what was staged; how many answers became pending, confirmed, refuted."""
+    steps = [*(merge.UNPACKED if again else ()), merge.MERGE, merge.SWEPT, merge.CLOSED]
+    counted = [0, 0, 0]
+    for step in (*steps, merge.DEADLINE_ALERTS):
+        cursor.execute(step.format(triples=f"triples_{values['run']:d}"), values)
+        if step in (merge.MERGE, merge.CLOSED):
+            counted = [so_far + more for so_far, more in zip(counted, _one(cursor), strict=True)]
+    pending, confirmed, refuted = counted
+    return pending, confirmed, refuted
 
 
 def _unstage(cursor: psycopg.Cursor[Any], run: int, batch: int | None, rows: int = 0) -> None:
@@ -276,7 +305,7 @@ both only those count that match an atom."""
 def _events_and_figures(
     cursor: psycopg.Cursor[Any],
     values: dict[str, Any],
-    changes: int,
+    rows: int,
     figures: BatchFigures,
     began: float,
 ) -> None:
@@ -294,7 +323,7 @@ def _events_and_figures(
         moved[kind] = cursor.rowcount
     if moved["late"]:
         cursor.execute(_LATE_DELAYS, values)
-    _unstage(cursor, values["run"], values["batch"], changes)
+    _unstage(cursor, values["run"], values["batch"], rows)
     if figures.delays:
         cursor.executemany(
             "insert into delays as d (run, stream, delay, facts) values (%s, %s, %s, %s) "
@@ -311,7 +340,6 @@ def _events_and_figures(
         "tau": values["tau"] if values["tau"] >= 0 else None,
         "late": moved["late"],
         "rejected": moved["rejected"],
-        "changes": changes,
         "store_ms": (now - began) * 1000,
         "total_ms": None if started is None else (now - started) * 1000,
     }

@@ -110,7 +110,7 @@ class Pipeline:
             if not isinstance(what, BatchDone):
                 return
             late += what.late
-            changes += what.applied.changes
+            changes += what.figures.changes
             kernel_ms += what.figures.kernel_ms or 0
             if job.paced:
                 read = files[what.batch * job.batch : (what.batch + 1) * job.batch]

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from storage import embedded
+from storage.packing import packed
 from storage.programs import ProgramInfo, QueryInfo, VariableInfo, register_run
 from storage.staging import stage_changes
 from storage.store import Store, open_store
@@ -72,8 +73,8 @@ with made as (
     from generate_series(1, %(rows)s) n
 )
 insert into triples (run, answer_id, id, query, answer, bindings, premise, evidence, arrivals,
-                     hypotheses, closes, conditions, deadline, reason, start_tau, batch, live,
-                     shown, status, since, changed_at)
+                     hypotheses, closes, conditions, deadline, reason, start_tau, first_tau, batch,
+                     live, shown, status, since, changed_at)
 select %(run)s, answer_id, id, 'Malf', format('Malf(%s, %s)', device, at),
        jsonb_build_object('X', device, 'T', at), 1,
        jsonb_build_array(format('Temp(%s, high, %s)', device, at)), array[at],
@@ -81,7 +82,7 @@ select %(run)s, answer_id, id, 'Malf', format('Malf(%s, %s)', device, at),
                          format('Temp(%s, high, %s)', device, at + 20)),
        array[deadline, deadline + 10], '[]', deadline,
        format('Temp(%s, high, %s)', device, at + 10),
-       at, 0, true, true, 'pending', at, now()
+       at, at, 0, true, true, 'pending', at, now()
 from made
 """
 
@@ -232,7 +233,7 @@ def _change(name: str, number: int) -> Any:
         "start": now,
         "end": None,
     }
-    return pa.RecordBatch.from_pylist([row], schema=CHANGES)
+    return packed(pa.Table.from_pylist([row], schema=CHANGES), -1)
 
 
 def _viewers(

@@ -106,7 +106,7 @@ class _Bench:
             floor = self._floor(loaded, source, options)
             done, seconds = self._run(loaded, source, options)
         ours = statistics.median(seconds[_WARM:])
-        changes = sum(b.applied.changes for b in done[_WARM:])
+        changes = sum(b.figures.changes for b in done[_WARM:])
         yield _figure(task, "events/s", round(events / ours))
         yield _figure(task, "floor events/s", round(events / floor))
         yield _figure(task, "vs floor", round(floor / ours, 2))
@@ -171,12 +171,10 @@ class _Bench:
         return make_run(self.spark, self.store, home, loaded, [source], options, watch=watch)
 
     def _copy(self, rows: int) -> float:
-        """Seconds to COPY as many rows like those of the last run into a bare table."""
+        """Seconds to COPY the changes of the last run, so many of them, into a bare table."""
         with psycopg.connect(self.store.url("owner"), autocommit=True) as db:
             db.execute("drop table if exists plain")
-            db.execute(
-                f"create table plain as select * from triples order by run desc limit {rows}"
-            )
+            db.execute(f"create table plain as select * from lives order by run desc limit {rows}")
             with db.cursor() as cursor, cursor.copy("copy plain to stdout") as out:
                 data = b"".join(bytes(part) for part in out)
             began = time.perf_counter()

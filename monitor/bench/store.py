@@ -18,6 +18,7 @@ from typing import Any
 import psycopg
 
 from storage import embedded
+from storage.packing import packed
 from storage.programs import ProgramInfo, QueryInfo, VariableInfo, register_run
 from storage.staging import stage_changes
 from storage.store import Store, open_store
@@ -58,7 +59,7 @@ def _run(store: Store, name: str) -> int:
         return register_run(engine, ProgramInfo(name, "% bench", 1000, (query,)), name)
 
 
-def _rows(first: int, count: int, left: int) -> Any:
+def _rows(first: int, count: int, left: int, op: str = "first") -> Any:
     """Changes as the kernel gives them: answers that wait for `left` of three facts."""
     import pyarrow as pa
 
@@ -67,7 +68,7 @@ def _rows(first: int, count: int, left: int) -> Any:
     numbers = range(first, first + count)
     facts = [f"Temp(wt{n % _DEVICES}, high, {n // _DEVICES})" for n in numbers]
     columns = {
-        "op": ["put"] * count,
+        "op": [op] * count,
         "triple": [f"{n * 3 + left:032x}"[::-1] for n in numbers],
         "answer_id": [f"{n:032x}"[::-1] for n in numbers],  # as far from each other as hashes are
         "query": ["Malf"] * count,
@@ -84,7 +85,7 @@ def _rows(first: int, count: int, left: int) -> Any:
         "start": [3 - left] * count,
         "end": [None] * count,
     }
-    return pa.RecordBatch.from_pydict(columns, schema=CHANGES)
+    return pa.Table.from_pydict(columns, schema=CHANGES)
 
 
 # --- merging -----------------------------------------------------------------------------------
@@ -100,9 +101,9 @@ def _merging(store: Store, rows: int) -> Iterator[dict[str, Any]]:
     with psycopg.connect(store.url("owner"), autocommit=True) as db:
         db.execute("create table bare (like staged_changes)")
         db.execute("create table equal (like staged_changes)")
-        db.execute("alter table equal add live bool default true, add shown bool default true")
         db.execute("alter table equal add primary key (answer_id, id, run)")
         db.execute("create index on equal (deadline, query) where live")
+        db.execute("create index on equal (answer_id) where shown")
         db.execute("create index on equal using spgist ((bindings ->> 'X')) where shown")
         spent: dict[str, list[float]] = {"bare": [], "equal": [], "stage": [], "merge": []}
         with Writer(url) as writer:
@@ -110,19 +111,16 @@ def _merging(store: Store, rows: int) -> Iterator[dict[str, Any]]:
                 for table in ("bare", "equal"):
                     spent[table].append(_copied(db, table, batch))
                 began = time.perf_counter()
-                stage_changes(url, run, number, 0, [batch])
+                stage_changes(url, run, number, 0, [packed(batch, 0)])
                 staged = time.perf_counter()
                 writer.commit_batch(run, number, None)
                 spent["stage"].append(staged - began)
                 spent["merge"].append(time.perf_counter() - staged)
-            grown = [_rows(0, rows, 2), _rows(0, rows, 1)]
-            ended = grown[0].set_column(
-                grown[0].schema.get_field_index("end"),
-                "end",
-                pa.array([2] * rows, pa.int64()),
-            )
+            ended, grown = _rows(0, rows, 2, "put"), _rows(0, rows, 1, "new")
+            place = ended.schema.get_field_index("end")
+            ended = ended.set_column(place, ended.schema.field(place), pa.array([2] * rows))
             began = time.perf_counter()
-            stage_changes(url, run, 5, 0, [ended.cast(grown[0].schema), grown[1]])
+            stage_changes(url, run, 5, 0, [packed(pa.concat_tables([ended, grown]), 0)])
             writer.commit_batch(run, 5, None)
             progress = time.perf_counter() - began
         db.execute("drop table bare, equal")
@@ -138,10 +136,10 @@ def _merging(store: Store, rows: int) -> Iterator[dict[str, Any]]:
 
 def _copied(db: psycopg.Connection[Any], table: str, batch: Any) -> float:
     """Seconds to COPY the rows, the making of the text included as it is for ours."""
-    from storage.staging import _changes, _csv
+    from storage.staging import _changes, _csv, _pieces
 
     began = time.perf_counter()
-    changes = _changes(batch)
+    [changes] = map(_changes, _pieces(packed(batch, 0), len(batch)))
     named = ", ".join(("run", "batch", "part", *changes.schema.names))
     with (
         db.cursor() as cursor,
@@ -164,8 +162,8 @@ def _filled(store: Store, name: str, pending: int) -> int:
         db.execute(
             f"""
             insert into filled (answer_id, id, run, query, answer, bindings, premise, evidence,
-                arrivals, hypotheses, closes, conditions, deadline, reason, start_tau, batch, live,
-                shown, status, since, decided_at, changed_at)
+                arrivals, hypotheses, closes, conditions, deadline, reason, start_tau, first_tau,
+                batch, live, shown, status, since, decided_at, changed_at)
             select md5(n::text)::uuid, md5('t' || n)::uuid, {run}, 'Malf',
                    format('Malf(wt%s, %s)', n %% {_DEVICES}, n / {_DEVICES}),
                    jsonb_build_object('X', 'wt' || n %% {_DEVICES}, 'T', n / {_DEVICES}), 0,
@@ -173,7 +171,7 @@ def _filled(store: Store, name: str, pending: int) -> int:
                    case when n > {pending} then '[]' else jsonb_build_array(fact) end,
                    case when n > {pending} then '{{}}'::bigint[] else '{{9}}' end, '[]',
                    case when n <= {pending} then n + 9 end, case when n <= {pending} then fact end,
-                   1, 0, n <= {pending}, true,
+                   1, 1, 0, n <= {pending}, true,
                    case when n <= {pending} then 'pending' else 'confirmed' end, 1,
                    case when n > {pending} then n end, now()
             from generate_series(1, {pending} + {pending} / 10) n,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -43,6 +44,9 @@ FACTS = pa.schema(
 _TEXTS = 2_000_000
 """Texts of atoms that are held at a time."""
 
+_Told: TypeAlias = tuple[pa.Table, bool]
+"""Triples, and whether all those of their answers are in the group: none is in another block."""
+
 
 class Kernel:
     """The premise sets of a program, ready to be matched with tables of facts."""
@@ -61,7 +65,7 @@ class Kernel:
         groups report the same one.
         """
         columns = self._columns(query, facts)
-        return _together(t for part in self.plans[query] for t in self._triples(part, columns))
+        return _together(t for part in self.plans[query] for t, _ in self._triples(part, columns))
 
     def lives(self, query: int, facts: pa.Table) -> int:
         """The same lives as numbers, without their text: returns the bytes that they take."""
@@ -72,8 +76,8 @@ class Kernel:
         """What the fresh facts changed: the triples with them against the triples without."""
         columns = self._columns(query, facts)
         before = columns.before()
-        old: list[pa.Table] = []
-        new: list[pa.Table] = []
+        old: list[_Told] = []
+        new: list[_Told] = []
         for part in self.plans[query]:
             if isinstance(part, OpenPlan):
                 old.extend(self._triples(part, before))
@@ -82,16 +86,22 @@ class Kernel:
                 touched = board.touched()
                 old.extend(_tables(part, board.before(), touched, columns))
                 new.extend(_tables(part, board, touched, columns))
-        return difference(_together(old), _together(new))
+        alone = [pa.repeat(alone, len(table)) for table, alone in new]
+        return difference(
+            _together(table for table, _ in old),
+            _together(table for table, _ in new),
+            pa.chunked_array(alone, pa.bool_()),
+        )
 
     def _columns(self, query: int, facts: pa.Table) -> Columns:
         return Columns.of(facts, self._keys[query], self._atoms[query])
 
-    def _triples(self, part: CellPlan | OpenPlan, columns: Columns) -> Iterator[pa.Table]:
+    def _triples(self, part: CellPlan | OpenPlan, columns: Columns) -> Iterator[_Told]:
         if isinstance(part, OpenPlan):
             found = open_at_home(evaluate_open(part, columns, self._delays), columns)
             renderer = Renderer(columns)
-            yield from map(renderer.table, open_blocks(found, renderer))
+            for block in open_blocks(found, renderer):
+                yield renderer.table(block), columns.homes.whole or block.says_when
         elif board := lay_out(part, columns, self._delays):
             yield from _tables(part, board, board.cells, columns)
 
@@ -104,11 +114,12 @@ class Kernel:
         return sum(lives.size for lives in evaluate(part, board, board.cells, columns))
 
 
-def _tables(part: CellPlan, board: Board, cells: Ints, columns: Columns) -> Iterator[pa.Table]:
+def _tables(part: CellPlan, board: Board, cells: Ints, columns: Columns) -> Iterator[_Told]:
     """The triples of some cells."""
     renderer = Renderer(columns)
     for lives in evaluate(part, board, cells, columns, max(1, _TEXTS // len(part.atoms))):
-        yield from tables(at_home(lives, columns), renderer)
+        for table in tables(at_home(lives, columns), renderer):
+            yield table, True
 
 
 def _together(found: Iterable[pa.Table]) -> pa.Table:
@@ -146,22 +157,27 @@ def _apart(sets: tuple[PremiseSet, ...]) -> list[tuple[PremiseSet, ...]]:
     return [tuple(part) for part in sorted(whole, key=lambda part: part[0].number)]
 
 
-def difference(old: pa.Table, new: pa.Table) -> pa.Table:
+def difference(old: pa.Table, new: pa.Table, alone: pa.ChunkedArray) -> pa.Table:
     """The changes that make the one table of triples the other.
 
     The id of a triple stands for its answer, hypotheses and conditions; what else there is to say
-    of it is when it came, when it went, and by what evidence.
+    of it is when it came, when it went, and by what evidence. `alone`: which of the new ones have
+    answers that no other table speaks of.
     """
     at = pc.index_in(new["triple"], value_set=old["triple"])
     said = [pc.take(column, at) for column in _sayings(old)]
-    same = pc.is_valid(at)
+    known = pc.is_valid(at)
+    same = known
     for before, after in zip(said, _sayings(new), strict=True):
         same = pc.and_kleene(same, pc.equal(before, after))
-    changed = new.filter(pc.invert(same))
+    first = pc.and_(alone, pc.invert(pc.is_in(new["answer_id"], value_set=old["answer_id"])))
+    op = pc.if_else(known, "put", pc.if_else(first, "first", "new"))
     gone = old.filter(pc.is_null(pc.index_in(old["triple"], value_set=new["triple"])))
     return pa.concat_tables(
-        table.add_column(0, CHANGES.field("op"), pa.repeat(op, len(table)))
-        for op, table in (("put", changed), ("drop", gone))
+        [
+            new.add_column(0, CHANGES.field("op"), op).filter(pc.invert(same)),
+            gone.add_column(0, CHANGES.field("op"), pa.repeat("drop", len(gone))),
+        ]
     )
 
 

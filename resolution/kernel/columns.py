@@ -101,6 +101,11 @@ class Homes:
         }
         return cls(groups, first, past, key, codes)
 
+    @property
+    def whole(self) -> bool:
+        """Whether answers are not cut into blocks of time."""
+        return bool((self.past == NEVER).all())
+
     def have(self, answer: Atom, bound: Mapping[Var, Ints], group: Ints, time: Ints) -> Bools:
         """Which answers, given by the values of their variables, are at home in their groups.
 

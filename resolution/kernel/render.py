@@ -62,6 +62,13 @@ class Block:
     def __len__(self) -> int:
         return len(self.start)
 
+    @property
+    def says_when(self) -> bool:
+        """Whether the times of the answers are known."""
+        assert self.premises.answer.time is not None
+        base = self.premises.answer.time.base
+        return base is None or base in self.bound
+
     def take(self, rows: Ints | Bools) -> Block:
         return Block(
             self.premises,

@@ -16,6 +16,7 @@ from resolution.facts import RejectedEvent, read_event
 from resolution.lives import lives, row
 from resolution.premises import premise_sets
 from resolution.program import load
+from storage.packing import packed
 from storage.programs import register_run
 from storage.staging import EVENTS, stage_changes, stage_events
 from storage.store import Store
@@ -101,8 +102,8 @@ class Loader:
             old, new = self._rows(sets, self._arrived), self._rows(sets, self._arrived | fresh)
             changes = [{"op": "put", **row} for key, row in new.items() if old.get(key) != row]
             changes += [{"op": "drop", **row} for key, row in old.items() if key not in new]
-            table = pa.Table.from_pylist(changes, schema=CHANGES)
-            stage_changes(url, self.run, self._batch, number, table.to_batches())
+            table = packed(pa.Table.from_pylist(changes, schema=CHANGES), -1)
+            stage_changes(url, self.run, self._batch, number, [table])
         if events:
             table = pa.Table.from_pylist(events, schema=EVENTS)
             stage_events(url, self.run, self._batch, 0, table.to_batches())

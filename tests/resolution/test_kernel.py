@@ -174,6 +174,7 @@ def test_any_cut_into_batches_adds_up_to_the_same(case: Case, chance: random.Ran
                     assert kept.pop(said["triple"]) == said
                 else:
                     assert kept.get(said["triple"]) != said, "a put must change something"
+                    assert (change["op"] == "put") == (said["triple"] in kept)
                     kept[said["triple"]] = said
             read.update(batch)
         assert kept == expected(case, query)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import random
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pyarrow as pa
 from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from resolution.kernel import FACTS, Kernel
 from resolution.premises import premise_sets
@@ -126,23 +129,84 @@ def test_groups_alone_give_what_all_facts_together_give(case: Case) -> None:
     """The kernel by groups, each with its own facts and block, against the kernel on everything."""
     routing, kernel = routing_of(case.program), Kernel(case.program)
     arrived = case.arrivals.first
-    for number, query in enumerate(routing.queries):
-        groups: dict[Target, list[Atom]] = defaultdict(list)
-        for atom in arrived:
-            for target in routing.targets(atom):
-                if target.query == number:
-                    groups[target].append(atom)
-        rows = []
-        for at, (target, atoms) in enumerate(groups.items()):
-            blocks = query.blocks
-            first, past = (None, None)
-            if blocks is not None and target.closes is not None:
-                first, past = blocks.bounds(target.closes)
-                # Whatever comes to a block comes before it closes.
-                assert all(arrived[a] <= target.closes for a in atoms)
-            rows += [_row(at, target.key, first, past, a, arrived[a]) for a in atoms]
+    for number in range(len(routing.queries)):
+        rows = _grouped(routing, number, arrived)
         whole = [_row(0, None, None, None, a, at) for a, at in arrived.items()]
         assert _triples(kernel, number, rows) == _triples(kernel, number, whole)
+
+
+# The same open answer is pending in two blocks.
+TWO_BLOCKS = """
+    stream Load(f0, f1) delay 1.
+    stream Ping() delay 1.
+    Low(X, S) <- Load(X, X, T), Ping(S), T < S, S <= T+2.
+    query Low(X, S).
+"""
+FAR_APART = Case(TWO_BLOCKS, tuple(
+    _event("Load", "a", "a") | {"time": time, "arrival": time} for time in (0, 40, 80, 120)
+))  # fmt: skip
+
+
+@settings(max_examples=100, deadline=None)
+@given(case=cases(facts=10), chance=st.randoms(use_true_random=False))
+@example(FAR_APART, random.Random(1))
+@example(FAR_APART, random.Random(2))
+def test_what_is_told_first_nobody_has_told_before(case: Case, chance: random.Random) -> None:
+    """Batch by batch, each on the groups that it changed: what the store relies on."""
+    routing, kernel = routing_of(case.program), Kernel(case.program)
+    facts = list(case.arrivals.first.items())
+    chance.shuffle(facts)
+    for number in range(len(routing.queries)):
+        told: dict[str, str] = {}
+        read: dict[Atom, int] = {}
+        rest = list(facts)
+        while rest:
+            size = chance.randint(1, len(rest))
+            batch, rest = dict(rest[:size]), rest[size:]
+            read.update(batch)
+            rows = _grouped(routing, number, read, batch)
+            changes = kernel.changes(number, pa.Table.from_pylist(rows, schema=FACTS)).to_pylist()
+            before = set(told.values())
+            for change in changes:
+                triple, answer, op = change["triple"], change["answer_id"], change["op"]
+                assert (triple in told) == (op in ("put", "drop"))
+                assert op != "first" or answer not in before
+                told[triple] = answer
+            # Nor does it tell first what another group speaks of at the same time.
+            first = Counter(c["answer_id"] for c in changes if c["op"] == "first")
+            assert all(first[c["answer_id"]] == 0 for c in changes if c["op"] != "first")
+            for change in changes:
+                if change["op"] == "drop":
+                    del told[change["triple"]]
+
+
+def _grouped(
+    routing: Routing,
+    number: int,
+    arrived: Mapping[Atom, int],
+    fresh: Collection[Atom] | None = None,
+) -> list[dict[str, object]]:
+    """The facts of a query by groups; with `fresh` of those groups alone that have such facts."""
+    query = routing.queries[number]
+    groups: dict[Target, list[Atom]] = defaultdict(list)
+    for atom in arrived:
+        for target in routing.targets(atom):
+            if target.query == number:
+                groups[target].append(atom)
+    rows = []
+    for at, (target, atoms) in enumerate(groups.items()):
+        if fresh is not None and not any(atom in fresh for atom in atoms):
+            continue
+        blocks = query.blocks
+        first, past = (None, None)
+        if blocks is not None and target.closes is not None:
+            first, past = blocks.bounds(target.closes)
+            # Whatever comes to a block comes before it closes.
+            assert all(arrived[a] <= target.closes for a in atoms)
+        for atom in atoms:
+            row = _row(at, target.key, first, past, atom, arrived[atom])
+            rows.append({**row, "fresh": fresh is None or atom in fresh})
+    return rows
 
 
 def _row(

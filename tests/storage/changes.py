@@ -13,6 +13,7 @@ import psycopg
 import pyarrow as pa
 
 from resolution.changes import CHANGES
+from storage.packing import packed
 from storage.programs import ProgramInfo, QueryInfo, StreamInfo, VariableInfo, register_run
 from storage.staging import stage_changes
 from storage.store import Store
@@ -69,8 +70,8 @@ def dropped(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "op": "drop"}
 
 
-def table(rows: Sequence[dict[str, Any]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(list(rows), schema=CHANGES)
+def table(rows: Sequence[dict[str, Any]], over: int = -1) -> pa.Table:
+    return packed(pa.Table.from_pylist(list(rows), schema=CHANGES), over)
 
 
 def a_program(name: str | None = None, **changes: Any) -> ProgramInfo:
@@ -99,13 +100,17 @@ class Running:
         tau: int | None = None,
         batch: int | None = None,
         figures: BatchFigures | None = None,
+        over: int = -1,
     ) -> Applied:
-        """One batch, staged as two partitions."""
+        """One batch, staged as two partitions: all of an answer that is told first in one."""
         self.batch = self.batch + 1 if batch is None else batch
-        for part in (0, 1):
-            staged = table(rows[part::2])
+        parts: tuple[list[dict[str, Any]], ...] = ([], [])
+        for number, row in enumerate(rows):
+            parts[number % 2 if row["op"] != "first" else 0].append(row)
+        for part, mine in enumerate(parts):
+            staged = table(mine, over)
             stage_changes(self.store.url("writer"), self.run, self.batch, part, [staged])
-        return self.writer.commit_batch(self.run, self.batch, tau, figures)
+        return self.writer.commit_batch(self.run, self.batch, tau, figures, over)
 
     def complete(self, tau: int) -> Applied:
         return self.writer.complete(self.run, tau)

@@ -118,13 +118,6 @@ def test_a_large_batch_leaves_what_others_staged(
     other.close()
 
 
-def test_one_triple_from_two_partitions_is_one(running: Running) -> None:
-    first = triple("a", ["e1"], ["h"], start=1)
-    running.apply(triple("a", ["e2"], ["h"], start=3), first, tau=3)
-    shown = "select evidence, since from all_pending_answers where run = :run"
-    assert running.read(shown) == [(["e1"], 1)]
-
-
 def test_an_answer_may_come_back_and_its_since_be_corrected(running: Running) -> None:
     gone = triple("a", ["e"], ["h"], start=2, deadline=4)
     running.apply(gone, tau=5)
