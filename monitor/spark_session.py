@@ -61,6 +61,8 @@ def _settings(master: str, kafka: bool, log_file: Path | None) -> dict[str, str]
         "spark.sql.session.timeZone": "UTC",
         # Small batches: each partition costs a task and a state store, whatever it holds.
         "spark.sql.shuffle.partitions": "2",
+        # A file of a few megabytes is read by all cores, not by one while the others wait.
+        "spark.sql.files.openCostInBytes": "512k",
         "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         # The checkpoint is in a folder. There the usual way to make a file starts processes (chmod

@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -59,15 +61,14 @@ def _joined(column: Any, values: Any, separator: str) -> Any:
     return pc.binary_join(pa.ListArray.from_arrays(offsets, values), separator)
 
 
-_CONTROL = r"[\x01-\x1f]"
-
-
 def _escaped(values: Any) -> Any:
     """Text as it stands between the quotes of a JSON string."""
     values = storable(values)
-    values = pc.replace_substring(values, "\\", "\\\\")
-    values = pc.replace_substring(values, '"', '\\"')
-    if pc.any(pc.match_substring_regex(values, _CONTROL)).as_py():
+    held = _bytes(values)
+    for code in (ord("\\"), ord('"')):
+        if (held == code).any():
+            values = pc.replace_substring(values, chr(code), "\\" + chr(code))
+    if (held < 32).any():
         for code in range(1, 32):
             values = pc.replace_substring(values, chr(code), f"\\u{code:04x}")
     return values
@@ -75,9 +76,19 @@ def _escaped(values: Any) -> Any:
 
 def storable(values: Any) -> Any:
     """Postgres keeps no zero character in a text: it is shown as U+FFFD."""
-    if pc.any(pc.match_substring(values, "\0")).as_py():
+    if (_bytes(values) == 0).any():
         return pc.replace_substring(values, "\0", "\ufffd")
     return values
+
+
+def _bytes(values: Any) -> npt.NDArray[np.uint8]:
+    """All the text of a column. To look for a byte here takes a fifth of asking each value."""
+    _, offsets, data = values.buffers()
+    if data is None or not len(values):
+        return np.empty(0, dtype=np.uint8)
+    kind = np.int64 if pa.types.is_large_string(values.type) else np.int32
+    ends = np.frombuffer(offsets, dtype=kind)[values.offset : values.offset + len(values) + 1]
+    return np.frombuffer(data, dtype=np.uint8)[ends[0] : ends[-1]]
 
 
 _UNSTORABLE = r"\\u0000|\\u[dD][89a-fA-F]"
