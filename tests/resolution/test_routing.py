@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa
@@ -12,15 +11,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from resolution.kernel import FACTS, Kernel
-from resolution.premises import premise_sets
-from resolution.program import Program, load
-from resolution.routing import Routing, Target
-from resolution.terms import Atom, Time, show
+from resolution.program import load
+from resolution.routing import Target
+from resolution.terms import Atom, Time
 from tests.random_programs import Case, cases
-
-
-def routing_of(program: Program) -> Routing:
-    return Routing.of((premise_sets(program, q) for q in program.queries), program.delays)
+from tests.resolution.groups import fact_row, grouped, routing_of
 
 
 def fact(predicate: str, *args: str | int, time: int) -> Atom:
@@ -130,8 +125,8 @@ def test_groups_alone_give_what_all_facts_together_give(case: Case) -> None:
     routing, kernel = routing_of(case.program), Kernel(case.program)
     arrived = case.arrivals.first
     for number in range(len(routing.queries)):
-        rows = _grouped(routing, number, arrived)
-        whole = [_row(0, None, None, None, a, at) for a, at in arrived.items()]
+        rows = grouped(routing, number, arrived)
+        whole = [fact_row(0, None, None, None, a, at) for a, at in arrived.items()]
         assert _triples(kernel, number, rows) == _triples(kernel, number, whole)
 
 
@@ -164,7 +159,7 @@ def test_what_is_told_first_nobody_has_told_before(case: Case, chance: random.Ra
             size = chance.randint(1, len(rest))
             batch, rest = dict(rest[:size]), rest[size:]
             read.update(batch)
-            rows = _grouped(routing, number, read, batch)
+            rows = grouped(routing, number, read, batch)
             changes = kernel.changes(number, pa.Table.from_pylist(rows, schema=FACTS)).to_pylist()
             before = set(told.values())
             for change in changes:
@@ -178,46 +173,6 @@ def test_what_is_told_first_nobody_has_told_before(case: Case, chance: random.Ra
             for change in changes:
                 if change["op"] == "drop":
                     del told[change["triple"]]
-
-
-def _grouped(
-    routing: Routing,
-    number: int,
-    arrived: Mapping[Atom, int],
-    fresh: Collection[Atom] | None = None,
-) -> list[dict[str, object]]:
-    """The facts of a query by groups; with `fresh` of those groups alone that have such facts."""
-    query = routing.queries[number]
-    groups: dict[Target, list[Atom]] = defaultdict(list)
-    for atom in arrived:
-        for target in routing.targets(atom):
-            if target.query == number:
-                groups[target].append(atom)
-    rows = []
-    for at, (target, atoms) in enumerate(groups.items()):
-        if fresh is not None and not any(atom in fresh for atom in atoms):
-            continue
-        blocks = query.blocks
-        first, past = (None, None)
-        if blocks is not None and target.closes is not None:
-            first, past = blocks.bounds(target.closes)
-            # Whatever comes to a block comes before it closes.
-            assert all(arrived[a] <= target.closes for a in atoms)
-        for atom in atoms:
-            row = _row(at, target.key, first, past, atom, arrived[atom])
-            rows.append({**row, "fresh": fresh is None or atom in fresh})
-    return rows
-
-
-def _row(
-    group: int, key: str | None, first: int | None, past: int | None, atom: Atom, arrival: int
-) -> dict[str, object]:
-    assert atom.time is not None
-    return {
-        "group": group, "key": key, "first": first, "past": past, "predicate": atom.predicate,
-        "args": list(map(show, atom.args)), "time": atom.time.offset, "arrival": arrival,
-        "fresh": True,
-    }  # fmt: skip
 
 
 def _triples(kernel: Kernel, query: int, rows: list[dict[str, object]]) -> list[dict[str, Any]]:
