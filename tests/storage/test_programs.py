@@ -63,7 +63,9 @@ class Reading:
             rows += self._kernel.triples(
                 number, pa.Table.from_pylist(whole, schema=FACTS)
             ).to_pylist()
-        return said(rows, tau), sorted(((r["answer"], r["start"], r["end"]) for r in rows), key=repr)
+        return said(rows, tau), sorted(
+            ((r["answer"], r["start"], r["end"]) for r in rows), key=repr
+        )
 
     def stored(self) -> Any:
         lives = self._running.read(

@@ -148,6 +148,32 @@ def test_who_came_and_went_within_one_batch_is_refuted(running: Running) -> None
     assert running.read(REFUTED) == [("a", 2, 4, "h")]
 
 
+def test_a_triple_that_leaves_after_the_last_live_one_closes_keeps_its_row(
+    running: Running,
+) -> None:
+    """An arrival at 9 is known already, at 5 nothing is left to wait for; so it is over at 9."""
+    running.apply(
+        triple("a", ["e"], ["h"], start=0, deadline=5, op="first"),
+        triple("a", ["e"], ["g", "k"], start=0, end=9, deadline=12, op="first"),
+        tau=1,
+        over=1,
+    )
+    running.complete(8)
+    assert running.read(REFUTED) == []
+    running.complete(9)
+    assert running.read(REFUTED) == [("a", 0, 9, None)]
+
+
+def test_what_one_group_tells_anew_counts_for_the_whole_answer(running: Running) -> None:
+    waiting = [triple("a", ["e"], [name], start=3, op="first") for name in "gh"]
+    running.apply(*waiting, tau=3, over=3)
+    running.apply(triple("a", ["f"], ["k"], start=1, op="new"), tau=3, over=3)
+    assert sorted(running.read(PENDING)) == [("a", [name], None, 1) for name in "ghk"]
+    running.apply(triple("a", ["d"], start=4, op="new"), tau=4, over=4)
+    assert running.read(PENDING) == []
+    assert running.read(CONFIRMED) == [("a", ["d"], 1, 4)]
+
+
 def test_the_reason_is_of_the_triple_that_closed_last(running: Running) -> None:
     running.apply(
         triple("a", ["e"], ["z"], start=0, deadline=4),
@@ -200,7 +226,9 @@ def test_history_tells_the_life_of_an_answer(running: Running) -> None:
 
 
 def test_figures_and_delays_add_up(running: Running) -> None:
-    figures = BatchFigures(facts=10, matched=3, latest_arrival=4, delays={("Temp", 0): 2})
+    figures = BatchFigures(
+        facts=10, matched=3, changes=1, latest_arrival=4, delays={("Temp", 0): 2}
+    )
     running.apply(triple("a", start=0), tau=0, figures=figures)
     more = BatchFigures(facts=5, delays={("Temp", 0): 1, ("Temp", 3): 1})
     running.apply(tau=4, figures=more)
