@@ -201,15 +201,12 @@ def _filtered(wanted: Filter) -> tuple[str, dict[str, Any]]:
 
 
 def soonest(db: Database, number: int, rows: int) -> list[Pending]:
-    """The pending answers that decide next, each once."""
+    """The pending answers that are decided next, each by the last way to complete it."""
     with db.cursor(row_factory=class_row(Pending)) as cursor:
-        found = cursor.execute(
-            _PENDING + " order by t.deadline limit %(rows)s", {"run": number, "rows": 4 * rows}
+        return cursor.execute(
+            _PENDING + " and t.shown order by t.deadline limit %(rows)s",
+            {"run": number, "rows": rows},
         ).fetchall()
-    by_answer: dict[UUID, Pending] = {}
-    for one in found:
-        by_answer.setdefault(one.answer_id, one)
-    return list(by_answer.values())[:rows]
 
 
 def pending(

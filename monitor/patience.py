@@ -1,4 +1,4 @@
-"""Faults that pass: a store or a broker that is away ends the stream, but not the run.
+"""Faults that pass: a store, a broker or an executor that is away ends the stream, but not the run.
 
 The stream is started again from its checkpoint, where it computes the batch at hand anew. Live that
 goes on until it works; a replay gives up after a while, so that whoever waits for it is told.
@@ -11,15 +11,24 @@ import time
 
 from pyspark.errors import PySparkException
 
+from resolution.errors import WhilstError
 from storage.errors import StagingLost, StoreError
 
 _FIRST, _LONGEST = 1.0, 30.0
 _REPLAY = 120.0
 """Seconds without a batch after which a replay gives up."""
 
+
+class ExecutorLost(WhilstError):
+    """An executor went away under a batch. Spark does its work again, in part or in whole, and adds
+    what it counts then to what it had counted: only a batch without such a loss counts right."""
+
+
 _PASSING = [k for k in StoreError.__subclasses__() if k.retry or k is StagingLost]
 _PASSES = re.compile(
     rf"storage\.errors\.({'|'.join(kind.__name__ for kind in _PASSING)})\b"
+    rf"|{ExecutorLost.__module__}\.{ExecutorLost.__name__}\b"
+    r"|org\.apache\.spark\.shuffle\.\w*FetchFailedException"
     r"|org\.apache\.kafka\.common\.errors\."
     r"(\w*Timeout|Disconnect|Network|Retriable|NotLeaderOrFollower|LeaderNotAvailable"
     r"|BrokerNotAvailable|UnknownTopicOrPartition|CoordinatorNotAvailable)Exception"
@@ -54,6 +63,6 @@ class Patience:
 
 def passes(failed: Exception) -> bool:
     """Whether the same may succeed later without anybody changing it."""
-    if isinstance(failed, StoreError):
-        return isinstance(failed, tuple(_PASSING))
+    if isinstance(failed, (StoreError, WhilstError)):
+        return isinstance(failed, (*_PASSING, ExecutorLost))
     return isinstance(failed, PySparkException) and _PASSES.search(str(failed)) is not None

@@ -28,6 +28,7 @@ from monitor.clock import Clock, Ticks
 from monitor.doubt import COMPLETE, Doubt, Rules
 from monitor.eviction import Eviction
 from monitor.parse import Streams
+from monitor.patience import ExecutorLost
 from monitor.plan import ASKED, READ, Horizon, grouped, routed, targeted
 from monitor.shipped import Shipped
 from monitor.sources import Files, Topic, json_and_csv
@@ -233,7 +234,10 @@ class Run:
         over = None if self.options.once else -1 if tau is None else tau
         step = KernelStep(self._shipped, self.conninfo, self.number, number, marker, over)
         self._eviction.prepare(execution, self._progress.state_rows if self._progress else None)
+        there = _executors(context)
         parts = groups.mapInArrow(step, SUMMARY).collect()
+        if there - _executors(context):
+            raise ExecutorLost(f"an executor was lost under batch {number}: it is computed again")
         read, asked = (_observed(execution, name) for name in (READ, ASKED))
         self.clock.arrived(read["arrival"], asked["arrival"])
         oldest = [seen["oldest"] for seen in (read, asked) if seen["oldest"] is not None]
@@ -386,6 +390,12 @@ def _execution(spark: SparkSession) -> Any:
     query = spark.streams.get(number)
     assert query is not None
     return query._jsq.streamingQuery().lastExecution()
+
+
+def _executors(context: Any) -> frozenset[str]:
+    """Where each process that does tasks listens: one that was started anew is another one."""
+    there: str = context._jsc.sc().getExecutorMemoryStatus().keySet().mkString("\n")
+    return frozenset(there.split("\n"))
 
 
 def _observed(execution: Any, name: str) -> dict[str, Any]:

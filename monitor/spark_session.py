@@ -70,6 +70,8 @@ def _settings(master: str, kafka: bool, log_file: Path | None) -> dict[str, str]
         "spark.sql.streaming.checkpointFileManagerClass": _FILES,
         # Hadoop keeps a checksum beside each of these files: one is enough.
         "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+        # What a lost executor has read is not read again within a batch: see ExecutorLost.
+        "spark.stage.maxConsecutiveAttempts": "1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }

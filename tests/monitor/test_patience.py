@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from monitor.display import Totals
 from monitor.metrics import Metrics
-from monitor.patience import Patience, passes
+from monitor.patience import ExecutorLost, Patience, passes
 from monitor.run import Happening, Options
 from monitor.sources import parse_source
 from monitor.start import Counts, Loaded, Settings, _in_a_line, _watched, make_run
@@ -97,6 +97,38 @@ def test_a_killed_store_costs_time_only(
         assert seen == [{"n": len(events)}]
 
 
+def test_a_batch_whose_executor_was_lost_is_computed_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = tmp_path / "facts.jsonl"
+    facts.write_text(
+        '{"fact": "p", "args": ["a"], "time": 0}\n{"fact": "r", "args": ["a"], "time": 0}'
+    )
+    seen = iter([{"a", "b"}, {"a", "c"}])
+    monkeypatch.setattr("monitor.run._executors", lambda _: next(seen, {"a", "c"}))
+    totals = Totals()
+    options = Options(once=True)
+    loaded, sources = Loaded.of("lost", load(PAIRS)), [parse_source(str(facts))]
+    with open_store(home=tmp_path) as store:
+        run = make_run(spark, store, tmp_path, loaded, sources, options, watch=totals.add)
+        counts = Counts(store.url("reader"), run.number)
+        try:
+            _watched(
+                run,
+                threading.Event(),
+                totals,
+                counts,
+                Metrics(run.clock),
+                Settings(sources, options),
+            )
+        finally:
+            run.close()
+        assert next(seen, None) is None
+        assert (totals.batches, totals.facts) == (1, 2)
+        said = Monitor(spark, store, tmp_path, loaded, sources).answers()
+        assert [line["answer"] for line in said] == ["q(a, 0)"]
+
+
 def streaming(text: str) -> StreamingQueryException:
     return StreamingQueryException(text)
 
@@ -106,6 +138,9 @@ def streaming(text: str) -> StreamingQueryException:
     [
         (StoreDown("the store does not answer"), True),
         (StagingLost("compute it again"), True),
+        (ExecutorLost("one of two"), True),
+        (streaming("…\nmonitor.patience.ExecutorLost: one of two"), True),
+        (streaming("aborted\norg.apache.spark.shuffle.FetchFailedException: gone"), True),
         (StoreRefused("wrong password"), False),
         (streaming("…\nstorage.errors.StoreDown: the store does not answer"), True),
         (streaming("…\norg.apache.kafka.common.errors.TimeoutException: no node"), True),
