@@ -206,6 +206,16 @@ def _closing(store: Store, rows: int, pending: int, run: int) -> Iterator[dict[s
             yield _figure(task, f"seconds for {rows} of {total}", round(seconds, 3))
             plain = _plainly_closed(store, number, rows)
             yield _figure(task, f"vs plain update, of {total}", round(plain / seconds, 2))
+        tau = 3 * rows + 9
+        new = _rows(0, rows, 1, "first")
+        place = new.schema.get_field_index("deadline")
+        new = new.set_column(place, new.schema.field(place), [[2 * tau] * rows])
+        stage_changes(store.url("writer"), few, 1, 0, [packed(new, tau)])
+        began = time.perf_counter()
+        done = writer.commit_batch(few, 1, tau, over=tau)
+        seconds = time.perf_counter() - began
+        assert (done.pending, done.refuted) == (rows, 2 * rows), done
+        yield _figure("closing", "seconds beside as many new answers", round(seconds, 3))
         writer.complete(run, 2 * rows + 9)
         began = time.perf_counter()
         writer.complete(run, 2 * rows + 10)
