@@ -79,6 +79,8 @@ class Topic:
                 "subscribe": self.name,
                 "startingOffsets": "earliest",
                 "failOnDataLoss": "true",
+                # What a reader asked for ahead keeps it from asking for anything else so long.
+                "kafka.fetch.max.wait.ms": "20",
                 **{f"kafka.{key}": value for key, value in self.options.items()},
             }
         )
