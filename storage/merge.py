@@ -38,7 +38,7 @@ def _of(table: str, columns: str = COLUMNS) -> str:
 
 
 # Where something is said anew of a triple that was told before, it may be packed: then all packed
-# triples of its answer become rows again.
+# triples of its answer become rows again. The second is for where the first found any.
 _AGAIN = (
     f"(select distinct answer_id from staged_changes where {_STAGED} and op in ('put', 'drop'))"
 )

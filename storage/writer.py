@@ -241,10 +241,17 @@ def _merged(
     cursor: psycopg.Cursor[Any], values: dict[str, Any], again: bool
 ) -> tuple[int, int, int]:
     """Make the store say what was staged; how many answers became pending, confirmed, refuted."""
-    steps = [*(merge.UNPACKED if again else ()), merge.MERGE, merge.SWEPT, merge.CLOSED]
     counted = [0, 0, 0]
-    for step in (*steps, merge.DEADLINE_ALERTS):
-        cursor.execute(step.format(triples=f"triples_{values['run']:d}"), values)
+
+    def do(step: str) -> int:
+        return cursor.execute(step.format(triples=f"triples_{values['run']:d}"), values).rowcount
+
+    if again:
+        rows, rest = merge.UNPACKED
+        if do(rows):
+            do(rest)
+    for step in (merge.MERGE, merge.SWEPT, merge.CLOSED, merge.DEADLINE_ALERTS):
+        do(step)
         if step in (merge.MERGE, merge.CLOSED):
             counted = [so_far + more for so_far, more in zip(counted, _one(cursor), strict=True)]
     pending, confirmed, refuted = counted

@@ -107,10 +107,10 @@ select run, answer_id, null, 'refuted', covered_to, null, null
 from known
 where start_tau > covered_to
 union all
-select t.run, t.answer_id, t.id, 'refuted', t.decided_at, t.changed_at, jsonb_array_length(t.hypotheses)
-from triples t
-join runs r on r.id = t.run
-where t.shown and t.status = 'refuted' and t.decided_at <= r.complete_tau;
+select k.run, k.answer_id, k.id, 'refuted', k.decided_at, k.changed_at, jsonb_array_length(k.hypotheses)
+from known k
+join runs r on r.id = k.run
+where k.shown and k.status = 'refuted' and k.decided_at <= r.complete_tau;
 
 create or replace view answer_history as
 select a.query, a.answer, h.event, h.tau, h.recorded_at, h.waits_for, t.evidence, t.hypotheses,
