@@ -157,7 +157,8 @@ def _flat() -> Column:
 def _keys_once(names: list[str], arrival_field: str | None) -> Column:
     """No key stands twice, and none that may be missing is null.
 
-    Mostly told by counting `":`, which ends a key: one for each value that was found.
+    Mostly told by counting `":`, which ends a key if no space stands in between: one for each value
+    that was found.
     """
     value = F.col("value")
     found: Column = F.lit(0)
@@ -168,7 +169,8 @@ def _keys_once(names: list[str], arrival_field: str | None) -> Column:
     well = F.size(keys) == F.size(F.array_distinct(keys))
     for name in ("args", *([arrival_field] if arrival_field else [])):
         well &= _j(name).isNotNull() | ~F.array_contains(keys, name)
-    return F.when(ends == found, True).otherwise(well)
+    apart = reduce(lambda a, b: a | b, (value.contains(f"{space}:") for space in " \t\r\n"))
+    return F.when((ends == found) & ~apart, True).otherwise(well)
 
 
 def _number(streams: Streams) -> Column:

@@ -211,6 +211,9 @@ NUMBERS = [
     "5.", "1_000", "0x10", "-", "--1", "1e", "١",
 ]  # fmt: skip
 BYTES = [
+    b'{"time": 3, "args"\t: -7879, "fact": "Alarm"}',
+    b'{"fact": "Alarm", "time": 3, "time" : 4}',
+    b'{"fact": "Alarm", "time": 3, "time"  \r: 4}',
     b'{"fact": "Temp", "args": ["\xff", "b"], "time": 1}',
     b'{"fact": "Temp", "args": ["\xc0\x80", "b"], "time": 1}',
     b'{"fact": "Temp", "args": ["\xed\xa0\x80", "b"], "time": 1}',
