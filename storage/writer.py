@@ -2,8 +2,9 @@
 
 What the store says is a function of the triples that were put and not dropped, and of the last
 complete time point: `storage.merge` says how. Arrivals count as soon as they are read, deadlines by
-the last complete τ. Every touched answer is judged anew from all its triples, so the cut into
-batches, and facts that are read out of the order of their arrival, change nothing.
+the last complete τ. An answer is judged by all its triples where something is said anew of one of
+them, so the cut into batches, and facts that are read out of the order of their arrival, change
+nothing.
 
 A batch that was applied before changes nothing: batches of a run are applied in order, the last one
 is in the run's row, and that row is locked by whoever applies one.
@@ -60,8 +61,6 @@ class Applied:
     """What a call did; `replayed` where the batch had been applied before."""
 
     replayed: bool
-    rows: int
-    """Of changes, as they were staged."""
     pending: int
     confirmed: int
     refuted: int
@@ -136,7 +135,7 @@ class Writer:
             before, last_batch, program, unit, now = row
             if batch is not None and batch <= last_batch:
                 _unstage(cursor, run, batch)
-                return Applied(True, 0, 0, 0, 0)
+                return Applied(True, 0, 0, 0)
             tau = max((t for t in (before, tau) if t is not None), default=None)
             complete = -1 if tau is None else tau
             values: dict[str, Any] = {
@@ -162,7 +161,7 @@ class Writer:
             changes = 0 if figures is None else figures.changes
             told = {"run": run, "batch": batch, "tau": tau, "changes": changes}
             cursor.execute("select pg_notify(%s, %s)", (CHANNEL, json.dumps(told)))
-        return Applied(False, rows, *counted)
+        return Applied(False, *counted)
 
 
 class _Transaction:
